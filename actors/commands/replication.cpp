@@ -46,9 +46,13 @@ Task<Status> getStatus(Request& request) {
   const auto view = server.membership->view();
   if (!view->config()) co_return notInitiated();
   const Environment& environment = server.node.environment();
+  const auto wall = std::chrono::duration_cast<std::chrono::milliseconds>(environment.wallNow().time_since_epoch());
   const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(environment.now() - server.startedAt).count();
   replication::appendStatus(request.reply(), *server.membership, *view, server.progress->times(), environment.wallNow(),
                             uptime);
+  if (view->state() == replication::MemberState::kStartup2 || request.flag("initialSync"))
+    if (auto sync = server.membership->syncStatus()->toBson({wall.count()}); !sync.empty())
+      request.reply().append("initialSyncStatus", sync);
   co_return Status::OK();
 }
 
@@ -195,6 +199,15 @@ Task<Status> syncFrom(Request& request) {
   co_return Status::OK();
 }
 
+/// A member that is too stale copies all data anew; its own stay what they are until the copy begins (ISY-020).
+Task<Status> resync(Request& request) {
+  const ServerContext& server = request.server();
+  if (!server.membership) co_return notReplicated();
+  const Answer answer = co_await server.node.ask(server.node.address(replication::kFetcherPath),
+                                                 local(replication::Resync{}), kPatience);
+  co_return answer.isOK() ? Status::OK() : answer.status();
+}
+
 /// RBK-005: who reads this member's log twice compares them.
 Task<Status> getRollbackId(Request& request) {
   const ServerContext& server = request.server();
@@ -265,6 +278,12 @@ constexpr Command kReplicationCommands[] = {
      .adminOnly = true,
      .arguments = kNamedFreely,
      .run = syncFrom},
+    {.name = "resync",
+     .summary = "has a member that is too stale to catch up copy all data of another one",
+     .requirement = {Requirement::Target::kCluster, auth::Action::kResync},
+     .adminOnly = true,
+     .arguments = kNamedFreely,
+     .run = resync},
     {.name = "replSetResizeOplog",
      .summary = "changes the size of this member's log, and how long its entries are kept",
      .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetConfigure},

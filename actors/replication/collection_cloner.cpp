@@ -97,7 +97,8 @@ Task<void> CollectionCloner::countOnSource() {
 }
 
 Task<Status> CollectionCloner::copyDocuments() {
-  for (SourcePatience patience(attempt_);;) {
+  SourcePatience patience(attempt_);
+  for (;;) {
     const Status all = co_await readAll(&patience);
     if (all.isOK()) co_return all;
     TROUPE_CO_TRY(co_await patience.wait(all));

@@ -256,7 +256,8 @@ Task<InitialSyncer::Done> InitialSyncer::done(CloneData) {
 
 Task<InitialSyncer::Done> InitialSyncer::done(FindEnd find) {
   const auto attempt = attempt_;
-  for (SourcePatience patience(attempt);;) {
+  SourcePatience patience(attempt);
+  for (;;) {
     const auto newest = co_await newestEntry(*parts_.members, find.source);
     if (newest.isOK()) co_return std::optional<Event>(EndFound{*opTimeOf(newest->view())});
     TROUPE_CO_TRY(co_await patience.wait(newest.status()));
@@ -269,7 +270,8 @@ Task<InitialSyncer::Done> InitialSyncer::done(FetchUpTo fetch) {
   const auto copier = logCopy_;
   LogFetched fetched;
   TROUPE_CO_ASSIGN(fetched.newest, co_await copier->upTo(fetch.stop));
-  for (SourcePatience patience(attempt);;) {
+  SourcePatience patience(attempt);
+  for (;;) {
     const auto rollbackId = co_await rollbackIdOf(*parts_.members, fetch.source);
     if (rollbackId.isOK()) {
       fetched.rollbackId = *rollbackId;

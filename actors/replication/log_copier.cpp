@@ -56,7 +56,8 @@ void LogCopier::answer() {
 }
 
 Task<Status> LogCopier::fetch() {
-  for (SourcePatience patience(attempt_);;) {
+  SourcePatience patience(attempt_);
+  for (;;) {
     const Status ended = co_await readOn(&patience);
     if (ended.isOK()) co_return ended;
     TROUPE_CO_TRY(co_await patience.wait(ended));

@@ -124,9 +124,9 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(RollBack action) {
   co_return std::optional<Event>(RollbackEnded{});
 }
 
-Task<OplogFetcher::Outcome> OplogFetcher::done(NeedInitialSync action) {
+Task<OplogFetcher::Outcome> OplogFetcher::done(NeedInitialSync) {
   if (!parts_.initialSync) co_return std::optional<Event>();
-  TROUPE_CO_TRY(co_await parts_.initialSync(action.source));
+  TROUPE_CO_TRY(co_await parts_.initialSync());
   co_return std::optional<Event>(InitialSyncEnded{});
 }
 
@@ -182,9 +182,8 @@ Task<std::optional<FetchEnded>> OplogFetcher::checkFirst(Fetch fetch, OpTime las
   if (entries.empty()) co_return endOf(fetch, FetchEnd::kBehind, "it has no entry from this member's newest one on");
   const auto first = opTimeOf(entries.front());
   if (!first) co_return endOf(fetch, FetchEnd::kDamaged, "its first entry has no time");
-  if (last == OpTime() && !beginsTheSet(entries.front()))
-    co_return endOf(fetch, FetchEnd::kRolledBack, "its log no longer begins with the first entry of the set");
-  if (last != OpTime() && *first != last) {
+  if (last == OpTime()) co_return endOf(fetch, FetchEnd::kRolledBack, "this member has no data to go on from");
+  if (*first != last) {
     const auto oldest = co_await oldestEntry(*parts_.members, fetch.source);
     if (!oldest.isOK()) co_return endOf(fetch, FetchEnd::kBroken, oldest.status().toString());
     if (*opTimeOf(oldest->view()) > last)

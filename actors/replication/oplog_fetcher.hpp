@@ -63,8 +63,8 @@ struct FetcherParts {
   /// Takes back what this member and the source do not have in common; ends when that is done. Called again for a
   /// rollback that a crash of the fetcher has cut off. Null: the member stays diverged.
   std::function<Task<Status>(NodeName source)> rollBack;
-  /// Copies the data of the source; ends when this member can go on from its newest entry. Null: it waits for ever.
-  std::function<Task<Status>(NodeName source)> initialSync;
+  /// Copies the data of another member; ends when this one can go on from its newest entry. Null: it waits for ever.
+  std::function<Task<Status>()> initialSync;
   /// Makes the node RECOVERING to others, or ends that. Called again while it is so. May be null.
   std::function<Task<Status>(bool on)> setMaintenance;
   /// Writes a line to the node's log. May be null.

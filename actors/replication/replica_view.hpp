@@ -12,6 +12,7 @@
 #include "actors/kernel/post_office.hpp"
 #include "actors/replication/election_figures.hpp"
 #include "actors/replication/replication_progress.hpp"
+#include "actors/replication/sync_status.hpp"
 #include "messaging/bson/document.hpp"
 #include "state_machines/replication/topology.hpp"
 #include "storage/catalog/node_state.hpp"
@@ -76,6 +77,8 @@ class Membership final : public storage::NodeState {
   /// How often this member's log was cut, as replSetGetRBID shows it (RBK-005).
   int64_t rollbackId() const { return rollbackId_.load(std::memory_order_acquire); }
   void setRollbackId(int64_t id) { rollbackId_.store(id, std::memory_order_release); }
+  /// Of its initial sync, if there was one in this life (ISY-019).
+  const std::shared_ptr<SyncStatus>& syncStatus() const { return syncStatus_; }
 
  private:
   static std::tuple<MemberState, bool, int64_t> roleOf(const ReplicaView& view) {
@@ -90,6 +93,7 @@ class Membership final : public storage::NodeState {
   std::atomic<uint64_t> version_{0};
   std::atomic<bool> appliesBatches_{true};
   std::atomic<int64_t> rollbackId_{1};
+  const std::shared_ptr<SyncStatus> syncStatus_ = std::make_shared<SyncStatus>();
 };
 
 /// Knows the primary of the member's own set, as the member does. `membership` outlives it.

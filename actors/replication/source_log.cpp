@@ -48,12 +48,6 @@ std::optional<OpTime> opTimeOf(bson::View entry) {
   return OpTime{term.toInt64(), time.asTimestamp()};
 }
 
-bool beginsTheSet(bson::View entry) {
-  const bson::Element note = entry["o"];
-  return entry["op"].toStringOr() == "n" && note.is(bson::Type::kDocument) &&
-         note.asDocument()["msg"].toStringOr() == "initiating set";
-}
-
 bool takeEntries(const std::vector<bson::View>& entries, size_t from, OpTime last, std::vector<FetchedEntry>& into) {
   into.reserve(into.size() + entries.size() - from);
   for (size_t at = from; at < entries.size(); ++at) {
@@ -118,7 +112,6 @@ Task<StatusWith<Probed>> probeLog(RemoteMembers& members, NodeName source, std::
   TROUPE_CO_ASSIGN(const auto newest, co_await endOfLog(members, source, -1));
   probed.oldest = *opTimeOf(oldest.view());
   probed.newest = *opTimeOf(newest.view());
-  probed.beginsTheSet = beginsTheSet(oldest.view());
   if (required) {
     TROUPE_CO_ASSIGN(probed.hasRequiredEntry, co_await hasEntry(members, source, *required));
   }

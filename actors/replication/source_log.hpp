@@ -15,8 +15,6 @@ namespace troupe::replication {
 
 /// `ts` and `t` of an entry of the log; nothing if it has none.
 std::optional<OpTime> opTimeOf(bson::View entry);
-/// Whether it is the note with which replSetInitiate begins the log of a set.
-bool beginsTheSet(bson::View entry);
 /// Appends the entries to `into`, from place `from` on. False when they do not follow `last` and each other in time and
 /// term, or one is no entry of a log; `into` is then undefined.
 bool takeEntries(const std::vector<bson::View>& entries, size_t from, OpTime last, std::vector<FetchedEntry>& into);

@@ -84,7 +84,8 @@ Task<Status> SourcePatience::wait(Status failure) {
 Task<StatusWith<bson::Document>> askSource(std::shared_ptr<SyncAttempt> attempt, std::string database,
                                            bson::Document command) {
   const CopyParts& parts = attempt->parts;
-  for (SourcePatience patience(attempt);;) {
+  SourcePatience patience(attempt);
+  for (;;) {
     auto reply = co_await parts.members->run(attempt->source, database, command, parts.timeout);
     if (attempt->isAbandoned()) co_return isOver();
     if (reply.isOK()) co_return reply;
@@ -111,7 +112,8 @@ Task<StatusWith<std::vector<bson::Document>>> listOnce(std::shared_ptr<SyncAttem
 
 Task<StatusWith<std::vector<bson::Document>>> listOfSource(std::shared_ptr<SyncAttempt> attempt, std::string database,
                                                            bson::Document command) {
-  for (SourcePatience patience(attempt);;) {
+  SourcePatience patience(attempt);
+  for (;;) {
     auto all = co_await listOnce(attempt, database, command);
     if (all.isOK()) co_return all;
     TROUPE_CO_TRY(co_await patience.wait(all.status()));

@@ -32,6 +32,7 @@ StatusWith<machines::Loaded<Topology::Document>> TopologyStore::read(const NodeN
   if (election) {
     found.value.lastVote = {election->term, election->candidate};
     if (election->self && !election->self->empty()) found.value.self = *election->self;
+    found.value.founder = election->founder.value_or(false);
   }
   TROUPE_ASSIGN(found.value.config, onlyDocument<ReplicaSetConfig>(configs_));
   const auto& config = found.value.config;
@@ -50,6 +51,7 @@ Task<Status> TopologyStore::put(const Topology::Document& document, const machin
   election.candidate = document.lastVote.candidate;
   election.self = document.self;
   election.setName = document.setName;
+  if (document.founder) election.founder = true;
   return write(std::move(election), document.config, durability);
 }
 

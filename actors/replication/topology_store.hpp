@@ -7,13 +7,15 @@
 
 namespace troupe::replication {
 
-/// The document of `local.replset.election`: this node's last vote (ELE-017), and its own name.
+/// The document of `local.replset.election`: this node's last vote (ELE-017), its own name, and whether it founded the
+/// set.
 struct ElectionRecord {
   std::string id = "lastVote";
   int64_t term = 0;
   NodeName candidate;
   std::optional<NodeName> self;
   std::optional<std::string> setName;
+  std::optional<bool> founder;
   bool operator==(const ElectionRecord&) const = default;
 };
 
@@ -44,4 +46,4 @@ class TopologyStore final : public machines::StateStore<Topology::Document> {
 
 }  // namespace troupe::replication
 
-TROUPE_DESCRIBE(troupe::replication::ElectionRecord, 0, id, term, candidate, self, setName)
+TROUPE_DESCRIBE(troupe::replication::ElectionRecord, 0, id, term, candidate, self, setName, founder)

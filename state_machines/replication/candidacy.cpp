@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "state_machines/replication/heartbeats.hpp"
 #include "state_machines/replication/member_views.hpp"
 #include "state_machines/replication/roles.hpp"
 #include "state_machines/replication/step_up.hpp"
@@ -155,7 +156,9 @@ void onCopyingData(Turn& t, const CopyingData& report) {
   t.mem.copyingData = report.on;
   t.why = report.on ? "it copies the data of another member" : "its initial sync is over";
   t.done();
-  if (t.mem.phase == Phase::kFollower) settle(t);
+  if (t.mem.phase != Phase::kFollower) return;
+  settle(t);
+  if (!report.on) sendHeartbeats(t);  // others may elect it and fetch from it, and learn so at once
 }
 
 }  // namespace troupe::replication

@@ -164,10 +164,9 @@ void onProbed(FetchTurn& t, const Probed& found) {
   if (!found.hasRequiredEntry) return denyAndGoOn(t, Denial::kFailed);  // REP-009
   const OpTime& own = t.mem.own;
   if (own == OpTime()) {
-    if (found.beginsTheSet) return fetch(t, found);
     if (t.doc.mission != Mission::kFollow) return denyAndGoOn(t, Denial::kFailed);
     enter(t, kNeedsInitialSync);
-    return t.perform(NeedInitialSync{t.mem.source});
+    return t.perform(NeedInitialSync{});
   }
   if (found.newest < own) return denyAndGoOn(t, Denial::kBehind);  // REP-017
   if (found.oldest > own) return denyAndGoOn(t, Denial::kTooNew);  // REP-008
@@ -255,6 +254,17 @@ void onSyncFrom(FetchTurn& t, const SyncFrom& command) {
   beginAnew(t);
 }
 
+/// What it fetched has been applied by then: nothing writes beside the sync.
+void onResync(FetchTurn& t, const Resync&) {
+  if (t.mem.phase != kTooStale) {
+    t.effects.push_back(F::refuse({ErrorCode::kNotSecondary, "only a member that is too stale to catch up is resynced"}));
+    return;
+  }
+  t.done();
+  enter(t, kNeedsInitialSync);
+  t.perform(NeedInitialSync{});
+}
+
 void onDenialOver(FetchTurn& t, const DenialOver& over) {
   t.mem.denied.erase(over.host);
   if (t.mem.phase == kTooStale) t.perform(LookAround{true});
@@ -279,6 +289,7 @@ std::vector<machines::Transition<F>> commandRows() {
   rows.push_back(F::anywhere<CatchUpTo>(wherever, fetchRule(onCatchUpTo)));
   rows.push_back(F::anywhere<StopFetching>(wherever, fetchRule(onStopFetching)));
   rows.push_back(F::anywhere<SyncFrom>(wherever, fetchRule(onSyncFrom)));
+  rows.push_back(F::anywhere<Resync>({kNeedsInitialSync}, fetchRule(onResync)));
   rows.push_back(F::anywhere<DenialOver>({}, fetchRule(onDenialOver)));
   return rows;
 }

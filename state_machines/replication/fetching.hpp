@@ -29,7 +29,6 @@ struct Probed {
   NodeName source;
   OpTime oldest, newest;
   int64_t rollbackId = 0;
-  bool beginsTheSet = false;     ///< its oldest entry is the first one of the set
   bool hasRequiredEntry = true;  ///< it has the entry up to which this member's data are inconsistent, if there is one
 };
 struct ProbeFailed {
@@ -76,6 +75,9 @@ struct StopFetching {};
 struct SyncFrom {
   NodeName host;
 };
+/// An operator has a member that is too stale copy all data anew (ISY-020). Answered with Done when that has begun, or
+/// refused with NotSecondary.
+struct Resync {};
 struct PreviousSource {
   NodeName host;  ///< empty: there was none
 };
@@ -116,10 +118,8 @@ struct CloseBuffer {};
 struct RollBack {
   NodeName source;
 };
-/// Copy all data of the source; answered by InitialSyncEnded.
-struct NeedInitialSync {
-  NodeName source;
-};
+/// Copy all data of another member; answered by InitialSyncEnded.
+struct NeedInitialSync {};
 /// Be RECOVERING to others, or no longer (REP-011, OPL-016).
 struct SetMaintenance {
   bool on = false;
@@ -157,7 +157,7 @@ struct Fetching : machines::Machine<Fetching> {
        {Phase::kDiverged, "diverged", "its newest entry is not in the source's log: it is rolled back"},
        {Phase::kTooStale, "too stale", "every source has forgotten what it would need next: it waits for an operator"},
        {Phase::kNeedsInitialSync, "needs initial sync",
-        "it has no data, and the source's log does not go back far enough"}});
+        "it copies the data of another member: it has none, or was too stale"}});
 
   /// Outlives the actor, not the process.
   struct Document {
@@ -182,9 +182,9 @@ struct Fetching : machines::Machine<Fetching> {
   };
 
   using Event = std::variant<Candidates, Probed, ProbeFailed, FetchEnded, FetchIsOver, RollbackEnded,
-                             InitialSyncEnded,                                       // reports
-                             SetChanged, Follow, CatchUpTo, StopFetching, SyncFrom,  // commands
-                             RetryDue, DenialOver>;                                  // timers
+                             InitialSyncEnded,                                               // reports
+                             SetChanged, Follow, CatchUpTo, StopFetching, SyncFrom, Resync,  // commands
+                             RetryDue, DenialOver>;                                          // timers
   using Message = std::variant<PreviousSource, Done>;
   using Action =
       std::variant<LookAround, Probe, Fetch, EndFetch, CloseBuffer, RollBack, NeedInitialSync, SetMaintenance>;
@@ -208,7 +208,7 @@ TROUPE_ENUM(troupe::replication::Denial, (kFailed, "failed"), (kBehind, "behind"
 TROUPE_ENUM(troupe::replication::FetchEnd, (kUnfit, "unfit"), (kBroken, "broken"), (kBehind, "behind"),
             (kDiverged, "diverged"), (kTooNew, "too new"), (kRolledBack, "rolled back"), (kDamaged, "damaged"),
             (kClosed, "closed"))
-TROUPE_DESCRIBE(troupe::replication::Probed, 0, source, oldest, newest, rollbackId, beginsTheSet, hasRequiredEntry)
+TROUPE_DESCRIBE(troupe::replication::Probed, 0, source, oldest, newest, rollbackId, hasRequiredEntry)
 TROUPE_DESCRIBE(troupe::replication::ProbeFailed, 0, source, why)
 TROUPE_DESCRIBE(troupe::replication::FetchEnded, 0, source, how, progressed, why)
 TROUPE_DESCRIBE(troupe::replication::FetchIsOver, 0)
@@ -219,6 +219,7 @@ TROUPE_DESCRIBE(troupe::replication::Follow, 0)
 TROUPE_DESCRIBE(troupe::replication::CatchUpTo, 0, target)
 TROUPE_DESCRIBE(troupe::replication::StopFetching, 0)
 TROUPE_DESCRIBE(troupe::replication::SyncFrom, 0, host)
+TROUPE_DESCRIBE(troupe::replication::Resync, 0)
 TROUPE_DESCRIBE(troupe::replication::PreviousSource, 0, host)
 TROUPE_DESCRIBE(troupe::replication::RetryDue, 0)
 TROUPE_DESCRIBE(troupe::replication::DenialOver, 0, host)
@@ -228,7 +229,7 @@ TROUPE_DESCRIBE(troupe::replication::Fetch, 0, source, rollbackId, requested, mi
 TROUPE_DESCRIBE(troupe::replication::EndFetch, 0)
 TROUPE_DESCRIBE(troupe::replication::CloseBuffer, 0)
 TROUPE_DESCRIBE(troupe::replication::RollBack, 0, source)
-TROUPE_DESCRIBE(troupe::replication::NeedInitialSync, 0, source)
+TROUPE_DESCRIBE(troupe::replication::NeedInitialSync, 0)
 TROUPE_DESCRIBE(troupe::replication::SetMaintenance, 0, on)
 TROUPE_DESCRIBE(troupe::replication::Fetching::Memory, 0, phase, source, own, oldest, rollbackId, restarts, requested,
                 isRequested, isPulling, denied)

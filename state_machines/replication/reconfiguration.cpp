@@ -75,6 +75,7 @@ void failInitiation(Turn& t, ErrorCode code, std::string why) {
 void finishInitiation(Turn& t) {
   ReplicaSetConfig config = std::move(t.mem.change->next);
   endInitiation(t);
+  t.doc.founder = true;
   install(t, std::move(config));
   t.conclude(OpenCommand::kInitiate, Status::OK());
 }

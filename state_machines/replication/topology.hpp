@@ -113,6 +113,7 @@ struct Topology : machines::Machine<Topology> {
     std::string setName;  ///< of the set it was started for
     LastVote lastVote;
     std::optional<ReplicaSetConfig> config;
+    bool founder = false;  ///< replSetInitiate gave it the first config: the set's data are its own, and its log is the first
     bool operator==(const Document&) const = default;
   };
 
@@ -181,4 +182,4 @@ TROUPE_ENUM(troupe::replication::ElectionReason, (kElectionTimeout, "electionTim
             (kOnlyVoter, "singleNodePromptElection"))
 TROUPE_ENUM(troupe::replication::ConfigChange::Stage, (kChecking, "checking"), (kClaiming, "claiming"),
             (kSpreading, "spreading"))
-TROUPE_MACHINE(troupe::replication::Topology, 1, self, setName, lastVote, config)
+TROUPE_MACHINE(troupe::replication::Topology, 1, self, setName, lastVote, config, founder)

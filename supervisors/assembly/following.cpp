@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/kernel/node.hpp"
+#include "actors/replication/initial_syncer.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
 #include "actors/replication/source_candidates.hpp"
@@ -30,6 +31,13 @@ Task<Status> rollBack(server::ServerContext* server, std::shared_ptr<RollbackTur
   server->node.tell(server->node.address(replication::kRollbackPath), local(replication::Diverged{std::move(source)}));
   co_await ended;
   co_return Status::OK();
+}
+
+/// Takes as long as it takes: its progress is shown, and its failure ends the node.
+Task<Status> copyData(Node* node) {
+  const Answer answer =
+      co_await node->ask(node->address(replication::kInitialSyncPath), local(replication::BeginInitialSync{}));
+  co_return answer.status();
 }
 
 Task<Status> setMaintenance(Node* node, bool on) {
@@ -77,6 +85,8 @@ Following::Following(server::ServerContext& server, storage::OperationServices s
     : members(linkedMembers(server.node)),
       buffer(kBufferBytes),
       writer({server.node, server.catalog.unguarded(), *server.oplog, services}, {}),
+      copyWriter({server.node, server.catalog.unguarded(), *server.oplog, services},
+                 {.mode = storage::ApplyMode::kReplaying}),
       fetching(std::make_shared<replication::FetcherState>(server.membership->self())) {}
 
 replication::OplogApplier::Parts wireApplier(server::ServerContext& server, Following& following,
@@ -117,6 +127,7 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
   parts.rollBack = [&server, turn = following.rollbackTurn](NodeName source) {
     return rollBack(&server, turn, std::move(source));
   };
+  parts.initialSync = [node = &server.node] { return copyData(node); };
   parts.setMaintenance = [node = &server.node](bool on) { return setMaintenance(node, on); };
   parts.observe = [&server](const auto& now, const auto&) {
     server.membership->setSyncSource(replication::syncSourceOf(now));

@@ -30,6 +30,7 @@ struct Following {
   std::unique_ptr<replication::RemoteMembers> members;
   replication::OplogBuffer buffer;
   replication::BatchWriter writer;
+  replication::BatchWriter copyWriter;  ///< of an initial sync: what it carries out may be in the copy already
   replication::ApplierMemory applied;
   std::shared_ptr<replication::FetcherState> fetching;
   const std::shared_ptr<RollbackTurn> rollbackTurn = std::make_shared<RollbackTurn>();

@@ -26,6 +26,7 @@
 #include "storage/oplog/truncate_after_point.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "supervisors/assembly/following.hpp"
+#include "supervisors/assembly/initial_sync_wiring.hpp"
 #include "supervisors/assembly/link_wiring.hpp"
 #include "supervisors/assembly/replication_wiring.hpp"
 #include "supervisors/assembly/rollback_wiring.hpp"
@@ -379,7 +380,8 @@ MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::Sto
   wireFollowing(*context, *following, rollback);
   return {wireTopology(*context, access, *membership, links, options), wireProgress(*context),
           wireApplier(*context, *following, [this](const Status& why) { fail(why); }),
-          wireFetcher(*context, *following), std::move(rollback)};
+          wireFetcher(*context, *following), std::move(rollback),
+          wireInitialSync(*context, access, *oplog, endOfLog.get(), *following, userChanges, options)};
 }
 
 /// Stops the tree: connections drain, actors stop in their order.

@@ -10,6 +10,7 @@
 #include "actors/server/hello_state.hpp"
 #include "actors/server/role_check.hpp"
 #include "supervisors/assembly/data_role.hpp"
+#include "supervisors/assembly/initial_sync_wiring.hpp"
 #include "supervisors/tree/data_node.hpp"
 
 namespace troupe::supervisors {
@@ -54,6 +55,8 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
   topology.adopted = [&server](const machines::Snapshot<replication::Topology>& now) {
     server.progress->setRole({now.document.config.value_or(replication::ReplicaSetConfig{}), now.document.self,
                               now.memory.term, leads(now.memory.phase)});
+    if (!now.memory.copyingData && lacksData(now, server.progress->applied()))
+      server.node.tell(server.node.address(replication::kTopologyPath), local(replication::CopyingData{true}));
   };
   topology.refuseWrites = [transition] { transition->refuseWrites(); };
   topology.acceptWrites = [transition](int64_t term) { transition->acceptWrites(term); };

@@ -44,6 +44,7 @@ Tree replication(const MemberParts& parts, server::ServerContext* server) {
   return oneForOne("replication", permanent<replication::OplogApplier>("applier", parts.applier),
                    permanent<replication::OplogFetcher>("fetcher", parts.fetcher),
                    permanent<replication::RollbackActor>("rollback", parts.rollback).onOwnThread(),
+                   permanent<replication::InitialSyncer>("initial-sync", parts.initialSync),
                    permanent<replication::TopologyActor>("topology", parts.topology),
                    permanent<replication::ProgressReporter>("progress", parts.progress),
                    permanent<NoopWriter>("noop-writer", server));

@@ -5,6 +5,7 @@
 
 #include "actors/maintenance/blocking_worker.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "actors/replication/initial_syncer.hpp"
 #include "actors/replication/oplog_applier.hpp"
 #include "actors/replication/oplog_fetcher.hpp"
 #include "actors/replication/progress_reporter.hpp"
@@ -28,6 +29,7 @@ struct MemberParts {
   replication::OplogApplier::Parts applier;
   replication::FetcherParts fetcher;
   replication::RollbackParts rollback;
+  replication::InitialSyncParts initialSync;
 };
 
 /// Dependencies of the actors of a node's tree; outlives the tree.

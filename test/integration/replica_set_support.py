@@ -1,4 +1,5 @@
 """Replica sets of real processes for the tests: members, sets, and what operators ask of them."""
+import shutil
 import threading
 import time
 import urllib.request
@@ -18,6 +19,11 @@ class Member(Server):
         super().__init__("--replSet", "rs", *options)
         self.name = f"127.0.0.1:{self.port}"
         self.options += ["--nodeName", self.name]
+
+    def wipe(self):
+        """Another disk: a dead member comes back without anything."""
+        shutil.rmtree(self.dbpath)
+        self.dbpath.mkdir()
 
     def command(self, *arguments, **options):
         with self.client(**getattr(self, "login", {})) as client:
@@ -78,7 +84,20 @@ class Set:
 
     def initiate(self):
         self.members[0].command("replSetInitiate", self.config)
+        self.primary()
+        self.have_data()
         return self.primary()
+
+    def have_data(self, seconds=30):
+        """Waits until all members have data: initial syncs have ended, and any of them may lead."""
+        def has_data(hello):
+            return hello["isWritablePrimary"] or hello.get("secondary") or hello.get("arbiterOnly")
+
+        def all_have_data():
+            shown = [m["stateStr"] for leader in self.primaries() for m in leader.status()["members"]]
+            return shown and "STARTUP2" not in shown and all(has_data(m.hello()) for m in self.members)
+        if not eventually(all_have_data, seconds):
+            raise AssertionError("members without data:\n" + "\n".join(m.log_tail(10) for m in self.members))
 
     def primaries(self):
         return [m for m in self.members if m.is_primary()]

@@ -156,6 +156,7 @@ class RareHeartbeats(unittest.TestCase):
             first = group.members[0]
             first.command("replSetInitiate", group.config)
             self.assertTrue(eventually(lambda: first.ask({"replSetStepUp": 1})["ok"] == 1))  # long before the election timeout
+            group.have_data(60)
             wanted = group.others(group.settled(60))[0]
             self.assertEqual(wanted.ask({"replSetStepUp": 1})["ok"], 1)
             begun = time.monotonic()

@@ -77,6 +77,14 @@ void ReplicaSet::started(NodeLife& life) {
   member.documents->started(life);
 }
 
+bool ReplicaSet::haveData() const {
+  const auto first = config();
+  return std::ranges::all_of(first.members, [&](const replication::MemberConfig& member) {
+    const auto state = stateOf(seen(member.host));
+    return state != replication::MemberState::kStartup && state != replication::MemberState::kStartup2;
+  });
+}
+
 std::pair<std::string, int64_t> ReplicaSet::roleOf(const std::string& node) {
   const Seen& seen = members_.at(node).seen;
   return {machines::phaseName(seen), seen.memory.term};
@@ -124,13 +132,15 @@ void ReplicaSet::check(Simulation& cluster) {
     if (invariant.broken(world_)) return cluster.fail(invariant.name + (forgotten_.empty() ? "" : ": " + forgotten_));
 }
 
-replication::ReplicaSetConfig ReplicaSet::config() const {
+replication::ReplicaSetConfig ReplicaSet::config(bool joined) const {
   const auto millis = [](Duration time) { return std::chrono::duration_cast<machines::Millis>(time); };
   replication::ReplicaSetConfig made;
   made.id = "rs";
   made.settings.electionTimeoutMillis = millis(scenario_.topology.electionTimeout);
   made.settings.heartbeatIntervalMillis = millis(scenario_.topology.heartbeatInterval);
-  for (const std::string& name : scenario_.nodes()) {
+  std::vector<std::string> names = scenario_.nodes();
+  if (!joined) names.resize(names.size() - static_cast<size_t>(scenario_.topology.joiners));
+  for (const std::string& name : names) {
     replication::MemberConfig member;
     member.id = static_cast<int32_t>(made.members.size());
     member.host = name;

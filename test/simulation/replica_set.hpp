@@ -40,7 +40,7 @@ class ReplicaSet final : public Subject {
   void died(const std::string& node) override;
 
   /// The first config of the set.
-  replication::ReplicaSetConfig config() const;
+  replication::ReplicaSetConfig config(bool joined = false) const;
   const Seen& seen(const std::string& node) const { return members_.at(node).seen; }
   /// An invariant does not hold, if the scenario wants it to.
   void breakIt(const char* invariant, const std::string& why);
@@ -48,6 +48,8 @@ class ReplicaSet final : public Subject {
   /// Living nodes that lead, or take writes.
   std::vector<std::string> leaders() const;
   std::vector<std::string> writable() const;
+  /// No member of the first config is copying data, or has yet to.
+  bool haveData() const;
   /// Empty if the set has come together: one primary, of the highest priority; all others of its config follow it in
   /// its term and have its config. Else what is missing.
   std::string whyNotConverged() override;

@@ -48,7 +48,7 @@ const std::vector<std::string> kShapes = {"one-way", "isolate", "halves", "many-
 const std::vector<std::string> kPrograms = {"replica-set", "lease-service",
                                             "data-node"};  // in the order of ProgramKind
 const std::vector<std::string> kWorkloads = {"step-downs",   "step-ups",       "reconfigs", "freezes", "documents",
-                                             "member-reads", "lease-handoffs", "registers", "lists",   "items"};
+                                             "member-reads", "lease-handoffs", "joins",     "registers", "lists",  "items"};
 
 bool goesWith(ProgramKind program, WorkKind work) {
   if (work >= WorkKind::kRegisters) return program != ProgramKind::kLeaseService;
@@ -100,6 +100,7 @@ TopologySpec readTopology(TableReader table) {
   topology.nodes = table.count("nodes", 1, 7, 3);
   topology.priorities = table.numbers("priorities", 0, 1000);
   topology.arbiters = table.texts("arbiters");
+  topology.joiners = table.count("joiners", 0, topology.nodes - 1, 0);
   topology.electionTimeout = table.duration("election_timeout", 1s);
   topology.heartbeatInterval = table.duration("heartbeat_interval", topology.electionTimeout / 2);
   if (topology.kind == ProgramKind::kDataNode && topology.nodes != 1)

@@ -70,6 +70,7 @@ enum class WorkKind {
   kDocuments,
   kMemberReads,
   kHandoffs,
+  kJoins,
   kRegisters,
   kLists,
   kItems
@@ -93,6 +94,7 @@ struct TopologySpec {
   int nodes = 3;
   std::vector<double> priorities;  ///< one for each node; empty: all 1
   std::vector<std::string> arbiters;
+  int joiners = 0;  ///< the last so many nodes are not in the first config, and have no data
   Duration electionTimeout = std::chrono::seconds(1);
   Duration heartbeatInterval = std::chrono::milliseconds(500);
 };

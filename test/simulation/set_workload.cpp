@@ -34,7 +34,10 @@ bool SetWorkload::prepare(Duration atMost) {
     cluster_.runUntil([&] { return isUp() || (*answered && !set_.seen(node).document.config); },
                       end - cluster_.elapsed());
   }
-  return isUp() && (!data_ || cluster_.runUntil([&] { return data_->isReady(); }, end - cluster_.elapsed()));
+  // A member without data cannot lead: kills that come before it has any would leave a set that nobody can lead.
+  const auto haveData = [&] { return set_.haveData(); };
+  if (!isUp() || !cluster_.runUntil(haveData, end - cluster_.elapsed())) return false;
+  return !data_ || cluster_.runUntil([&] { return data_->isReady(); }, end - cluster_.elapsed());
 }
 
 void SetWorkload::makeData() {
@@ -50,6 +53,7 @@ void SetWorkload::ask(const WorkSpec& work) {
     case WorkKind::kStepUps: return askForStepUp();
     case WorkKind::kReconfigs: return askForReconfig();
     case WorkKind::kFreezes: return askForFreeze(work);
+    case WorkKind::kJoins: return askForJoin();
     case WorkKind::kDocuments: return askForDocument();
     case WorkKind::kMemberReads: return askForRead();
     case WorkKind::kRegisters:
@@ -103,10 +107,41 @@ void SetWorkload::askForReconfig() {
   if (present) send(node, "replSetReconfig", replication::Reconfig{changed(*present), false, 0});
 }
 
+std::string SetWorkload::nextToJoin(const replication::ReplicaSetConfig& present) const {
+  for (const auto& member : set_.config(true).members)
+    if (!present.has(member.host)) return member.host;
+  return {};
+}
+
+void SetWorkload::askForJoin() {
+  const auto leaders = set_.leaders();
+  if (leaders.empty()) return;
+  const std::string& node = leaders[below(leaders.size())];
+  const auto& present = set_.seen(node).document.config;
+  const std::string joiner = present ? nextToJoin(*present) : "";
+  if (joiner.empty()) return;
+  replication::ReplicaSetConfig next = *present;
+  next.version += 1;
+  next.members.push_back(*set_.config(true).member(joiner));
+  send(node, "replSetReconfig", replication::Reconfig{std::move(next), false, 0});
+}
+
+std::string SetWorkload::whyNotDone() {
+  const auto leaders = set_.leaders();
+  const bool joins = std::ranges::any_of(scenario_.workloads, [](const auto& w) { return w.kind == WorkKind::kJoins; });
+  if (joins && !leaders.empty()) {
+    const auto& present = set_.seen(leaders[0]).document.config;
+    const std::string joiner = present ? nextToJoin(*present) : "";
+    if (!joiner.empty()) askForJoin();
+    if (!joiner.empty()) return joiner + " has not joined the set";
+  }
+  return data_ ? data_->whyNotDone(scenario_.faultsEndAfter) : std::string();
+}
+
 /// Another priority, another right to vote, a member less, or one that comes back.
 replication::ReplicaSetConfig SetWorkload::changed(replication::ReplicaSetConfig config) {
   config.version += 1;
-  const auto first = set_.config();
+  const auto first = set_.config(true);
   auto& members = config.members;
   auto& chosen = members[below(members.size())];
   const auto& whole = first.members[below(first.members.size())];

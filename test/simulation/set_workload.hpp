@@ -18,10 +18,10 @@ class SetWorkload final : public Workload {
     if (std::ranges::any_of(scenario.workloads, [](const WorkSpec& work) { return isOfData(work.kind); })) makeData();
   }
 
-  /// Initiates the set and waits for its first primary.
+  /// Initiates the set, and waits for its first primary and until all members have data.
   bool prepare(Duration atMost) override;
   /// Empty when what it has asked for is over and the data hold; see SetData.
-  std::string whyNotDone() { return data_ ? data_->whyNotDone(scenario_.faultsEndAfter) : std::string(); }
+  std::string whyNotDone();
 
  private:
   static bool isOfData(WorkKind kind) {
@@ -34,6 +34,10 @@ class SetWorkload final : public Workload {
   void askForDocument();
   void askForRead();
   void askForReconfig();
+  /// The next node without data becomes a member.
+  void askForJoin();
+  /// Empty: all have joined.
+  std::string nextToJoin(const replication::ReplicaSetConfig& present) const;
   void askForFreeze(const WorkSpec& work);
   replication::ReplicaSetConfig changed(replication::ReplicaSetConfig config);
   template <class Command>

@@ -22,6 +22,7 @@ class Members final : public sim::Program {
     options.replicaSet = "rs";
     if (!hasData) return;
     options.adjustTopology = [this, name](TopologyParts& parts) {
+      parts.adopted = nullptr;  // what is in the node's own log is not asked
       parts.catchUp = [this, name](const CatchUp& wanted) { catchUps[name].push_back(wanted); };
       parts.drain = [this, name](const Drain& wanted) { drains[name].push_back(wanted); };
     };
@@ -35,6 +36,13 @@ class Members final : public sim::Program {
     for (const auto& [name, member] : members_)
       if (member->view()->isWritable()) found.push_back(name);
     return found;
+  }
+  /// No member copies data, or has yet to: any of them can lead.
+  bool haveData() const {
+    return std::ranges::none_of(members_, [](const auto& member) {
+      const MemberState state = member.second->view()->state();
+      return state == MemberState::kStartup || state == MemberState::kStartup2;
+    });
   }
   /// From the next life on there is data to catch up with: what is asked of the data layer is kept here, and the test
   /// answers.
@@ -83,6 +91,7 @@ class TopologyActorTest : public testing::Test {
     cluster.runUntil([&] { return members.primaries().size() == 1; }, 60s);
     EXPECT_TRUE(*initiated && (*initiated)->isOK())
         << (*initiated ? (*initiated)->status().toString() : "no answer") << cluster.trace().text();
+    EXPECT_TRUE(cluster.runUntil([&] { return members.haveData(); }, 60s)) << cluster.trace().text();
     return members.primaries().empty() ? "" : members.primaries()[0];
   }
 };

@@ -35,13 +35,12 @@ std::vector<Fetching::Event> whatItSees(const FetchingModel& options) {
 
 std::vector<Fetching::Event> whatAProbeGives(const NodeName& source) {
   const Probed healthy{source, logTime(1), logTime(20)};
-  Probed first = healthy, tooNew = healthy, behind = healthy, diverged = healthy, lacking = healthy;
-  first.beginsTheSet = true;
+  Probed tooNew = healthy, behind = healthy, diverged = healthy, lacking = healthy;
   tooNew.oldest = logTime(11);
   behind.newest = logTime(9);
   diverged.newest = logTime(9, 2);
   lacking.hasRequiredEntry = false;
-  return {healthy, first, tooNew, behind, diverged, lacking, ProbeFailed{source, {}}};
+  return {healthy, tooNew, behind, diverged, lacking, ProbeFailed{source, {}}};
 }
 
 std::vector<Fetching::Event> howAFetchEnds(const NodeName& source) {
@@ -81,6 +80,7 @@ Model fetchingOf(const FetchingModel& options) {
     model.client<Fetching>("n1", CatchUpTo{logTime(20)}, kAnyNumber);
     model.client<Fetching>("n1", StopFetching{}, kAnyNumber);
     model.client<Fetching>("n1", SyncFrom{"s"}, kAnyNumber);
+    model.client<Fetching>("n1", Resync{}, kAnyNumber);
     model.client<Fetching>("n1", SetChanged{}, kAnyNumber);
   }
   model.bounds.mergeEqual = true;

@@ -8,6 +8,7 @@ namespace troupe::replication::test {
 namespace {
 
 using FetchPhase = Fetching::Phase;
+using ::testing::Contains;
 
 /// A member that has applied up to second 5 of a log; "p" leads, "s" is a nearer secondary. Both have seconds 1 to 10.
 class OplogFetcherTest : public KernelTest {
@@ -39,7 +40,10 @@ class OplogFetcherTest : public KernelTest {
       applied = rolledBackTo;
       return noting("rolled back by " + source);
     };
-    parts.initialSync = [this](const NodeName& source) { return noting("copies " + source); };
+    parts.initialSync = [this] {
+      applied = copiedUpTo;
+      return noting("copied");
+    };
     parts.setMaintenance = [this](bool on) { return noting(on ? "maintenance" : "no maintenance"); };
     parts.log = [this](std::string_view message, const bson::Document&) { lines.emplace_back(message); };
     parts.observe = [this](const Snapshot<Fetching>& now, const auto&) { seen = now; };
@@ -90,6 +94,7 @@ class OplogFetcherTest : public KernelTest {
   std::shared_ptr<FetcherState> state = std::make_shared<FetcherState>("me");
   Candidates known;
   OpTime applied = entryAt(5), rolledBackTo;
+  OpTime copiedUpTo;  ///< by an initial sync
   std::vector<std::string> notes, lines;
   Snapshot<Fetching> seen;
 };
@@ -382,14 +387,15 @@ TEST_F(OplogFetcherTest, ANewPrimaryCatchesUpFromAnyMember) {  // ELE-019
   EXPECT_EQ(tell(SyncFrom{"p"}).status().code(), ErrorCode::kNotSecondary);
 }
 
-TEST_F(OplogFetcherTest, AFreshMemberBeginsWhereItsSetBegan) {
+TEST_F(OplogFetcherTest, AFreshMemberGoesOnFromWhatItHasCopied) {
   applied = {};
-  members.logs["s"].entries.front() = logEntry(entryAt(1), "initiating set");
+  copiedUpTo = entryAt(7);
   follow();
-  EXPECT_EQ(taken(), range(1, 10));
+  EXPECT_THAT(notes, Contains("copied"));
+  EXPECT_EQ(taken(), range(8, 10));
 }
 
-TEST_F(OplogFetcherTest, AFreshMemberCopiesASourceWhoseLogBeginsLater) {
+TEST_F(OplogFetcherTest, AFreshMemberFetchesNothingBeforeItHasData) {
   applied = {};
   FetcherParts wanted = parts();
   wanted.initialSync = nullptr;

@@ -59,6 +59,15 @@ TEST(TopologyStore, ReadsBackAfterACrashWhatItWrote) {
             ErrorCode::kInvalidReplicaSetConfig);
 }
 
+TEST(TopologyStore, KnowsThatItsNodeFoundedTheSet) {
+  CommandNode node;
+  TopologyStore store(node.assembly.storageAccess());
+  auto founder = voted();
+  founder.founder = true;
+  ASSERT_TRUE(put(node, store, founder).isOK());
+  EXPECT_TRUE(store.read("a:1", "rs")->value.founder);
+}
+
 TEST(TopologyStore, IsNewWhereNothingIsStored) {
   CommandNode node;
   const auto read = TopologyStore(node.assembly.storageAccess()).read("a:1", "rs");

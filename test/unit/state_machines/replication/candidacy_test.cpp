@@ -214,6 +214,8 @@ TEST(Candidacy, ANodeThatCopiesDataIsInStartup2AndDoesNotStand) {  // ISY-001
   EXPECT_EQ(answered(when(out.next, StepUp{}))->code(), ErrorCode::kCommandFailed);
   const Outcome over = when(out.next, CopyingData{false});
   EXPECT_EQ(stateOf(over.next), MemberState::kSecondary);
+  ASSERT_EQ(said<HeartbeatRequest>(over).size(), 2u) << "the others know at once";
+  EXPECT_EQ(said<HeartbeatRequest>(over)[0].second.sender.state, MemberState::kSecondary);
   EXPECT_EQ(phaseAfter(when(over.next, ElectionTimeout{})), Phase::kDryRun);
 }
 

@@ -114,6 +114,7 @@ class Cluster {
   Node& operator[](const NodeName& host) { return nodes_[host]; }
   Topology::Memory& memory(const NodeName& host) { return nodes_[host].now.memory; }
   Phase phase(const NodeName& host) { return memory(host).phase; }
+  bool isFounder(const NodeName& host) { return nodes_[host].now.document.founder; }
   const ReplicaSetConfig& config(const NodeName& host) { return *nodes_[host].now.document.config; }
   int64_t term() {
     int64_t highest = 0;

@@ -328,22 +328,33 @@ TEST(Fetching, OnlyASecondaryIsToldWhomToSyncFrom) {
   EXPECT_EQ(refusedWith(after(catchingUp(), SyncFrom{"p"})), ErrorCode::kNotSecondary);
 }
 
-TEST(Fetching, WithoutEntriesBeginsWhereTheSetBegan) {
-  Candidates known = around();
-  known.own = {};
-  const Fetcher now = after(choosing(), known).next;
-  Probed found = healthy("s");
-  found.beginsTheSet = true;
-  EXPECT_EQ(phase(after(now, found)), FetchPhase::kFetching);
-}
-
-TEST(Fetching, WithoutEntriesNeedsAnInitialSyncIfTheLogBeginsLater) {
+TEST(Fetching, WithoutEntriesNeedsAnInitialSync) {
   Candidates known = around();
   known.own = {};
   const FetchOutcome out = after(after(choosing(), known).next, healthy("s"));
   EXPECT_EQ(phase(out), FetchPhase::kNeedsInitialSync);
-  EXPECT_EQ(performed<NeedInitialSync>(out)->source, "s");
+  EXPECT_TRUE(performed<NeedInitialSync>(out));
   EXPECT_EQ(phase(after(out.next, InitialSyncEnded{})), FetchPhase::kChoosing);
+}
+
+TEST(Fetching, AnOperatorHasAStaleMemberCopyAllAnew) {  // ISY-020
+  const FetchOutcome stale = after(allTooNew(), around());
+  FetchOutcome out = after(stale.next, Resync{});
+  EXPECT_EQ(phase(out), FetchPhase::kNeedsInitialSync);
+  EXPECT_TRUE(performed<NeedInitialSync>(out));
+  EXPECT_FALSE(refusedWith(out));
+  out = after(out.next, InitialSyncEnded{});
+  EXPECT_EQ(phase(out), FetchPhase::kChoosing);
+  out = after(after(out.next, around()).next, healthy("p"));
+  EXPECT_FALSE(performed<SetMaintenance>(out)->on) << "it is in service again";
+}
+
+TEST(Fetching, AMemberThatCanCatchUpIsNotResynced) {  // ISY-020
+  for (const Fetcher& now : {stopped(), choosing(), probing(), fetching()}) {
+    const FetchOutcome out = after(now, Resync{});
+    EXPECT_EQ(refusedWith(out), ErrorCode::kNotSecondary);
+    EXPECT_EQ(out.next, now);
+  }
 }
 
 /// The diagram and the table, as they stand in docs/protocols/fetching.md.

@@ -36,6 +36,7 @@ TEST(Initiate, InstallsTheConfigWhenAllMembersAreThere) {  // ELE-037
   for (const char* host : {"a:1", "b:1", "c:1"}) {
     EXPECT_EQ(set.config(host).version, 1) << host;
     EXPECT_EQ(set.config(host).settings.replicaSetId, bson::ObjectId{{1}}) << host;
+    EXPECT_EQ(set.isFounder(host), host == std::string_view("a:1")) << "the others copy its data";
   }
 }
 

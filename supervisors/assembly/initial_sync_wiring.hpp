@@ -1,0 +1,26 @@
+#pragma once
+#include <memory>
+
+#include "actors/machines/storage_access.hpp"
+#include "actors/replication/initial_syncer.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/server/user_store.hpp"
+#include "supervisors/assembly/assembly_options.hpp"
+#include "supervisors/assembly/following.hpp"
+
+namespace troupe::supervisors {
+
+/// Whether a member has to copy the data of another one: it has none, and did not found the set. The topology is told
+/// at once, before the member could stand for election or be taken for one with data (ISY-001); the sync itself begins
+/// when the fetcher has found that it has nothing to go on from.
+bool lacksData(const machines::Snapshot<replication::Topology>& now, const OpTime& applied);
+
+/// What an initial sync has to do with the rest of the node: the topology changes its state, the node's times begin
+/// anew, rights that are remembered are forgotten, a failure ends the node. All that is referred to outlives the actor.
+replication::InitialSyncParts wireInitialSync(server::ServerContext& server,
+                                              std::shared_ptr<machines::StorageAccess> storage,
+                                              storage::OplogStore& oplog, storage::TruncateAfterPoint* endOfLog,
+                                              Following& following, server::UserChanges& users,
+                                              const AssemblyOptions& options);
+
+}  // namespace troupe::supervisors

@@ -1,0 +1,156 @@
+"""Members without data copy those of another one: members that are added, that lost their data, that are killed on the way."""
+import threading
+import unittest
+
+from pymongo import ReadPreference
+from pymongo.write_concern import WriteConcern
+
+from replica_set_support import Member, Set, client_of
+from support import SLOWNESS, eventually
+
+MAJORITY = WriteConcern(w="majority", wtimeout=int(30_000 * SLOWNESS))
+
+
+def hash_of(member):
+    """Of all data of a member, whatever its role."""
+    with member.client() as client:
+        return client.get_database("app", read_preference=ReadPreference.SECONDARY_PREFERRED).command("dbHash")["collections"]
+
+
+def end_of_log(member, direction):
+    """The time of the oldest (1) or newest (-1) entry of a member's log."""
+    with member.client() as client:
+        log = client.local.get_collection("oplog.rs", read_preference=ReadPreference.SECONDARY_PREFERRED)
+        return log.find_one(sort=[("$natural", direction)])["ts"]
+
+
+def fill(group, documents):
+    with client_of(group) as client:
+        items = client.app.get_collection("items", write_concern=MAJORITY)
+        for first in range(0, documents, 1000):
+            items.insert_many([{"_id": i, "n": i % 97, "text": "x" * 500} for i in range(first, min(first + 1000, documents))])
+        items.create_index("n")
+        items.create_index("text", unique=False, partialFilterExpression={"n": {"$gt": 50}})
+        client.app.create_collection("capped", capped=True, size=4096, max=5)
+        client.app.capped.insert_many([{"_id": i} for i in range(9)])
+        client.app.command("create", "seen", viewOn="items", pipeline=[{"$match": {"n": 1}}])
+        client.app.command("collMod", "items", validator={"n": {"$ne": "bad"}})
+
+
+class InitialSync(unittest.TestCase):
+    def add(self, group, *options):
+        """Starts another member, without data, and adds it to the config."""
+        member = Member(*options)
+        group.members.append(member)
+        member.start()
+        number = max(m["_id"] for m in group.config["members"]) + 1
+        group.config["members"].append({"_id": number, "host": member.name})
+        group.reconfigure(lambda c: c["members"].append({"_id": number, "host": member.name}))
+        return member
+
+    def assert_same(self, group):
+        primary = group.primary()
+        wanted = hash_of(primary)
+        for member in group.others(primary):
+            self.assertTrue(eventually(lambda m=member: hash_of(m) == wanted), member.log_tail(40))
+
+    def test_a_member_that_is_added_copies_what_is_there_and_follows(self):
+        with Set(1) as group:
+            group.initiate()
+            fill(group, 5000)
+            stop, written = threading.Event(), []
+
+            def write():
+                with client_of(group) as client:
+                    n = 10_000
+                    while not stop.is_set():
+                        client.app.items.insert_one({"_id": n})
+                        client.app.items.update_one({"_id": n % 5000}, {"$inc": {"n": 1}})
+                        client.app.items.delete_one({"_id": 4999 - n % 1000})
+                        written.append(n)
+                        n += 1
+            writer = threading.Thread(target=write)
+            writer.start()
+            try:
+                self.assertTrue(eventually(lambda: len(written) > 20))
+                member = self.add(group)
+                group.have_data(60)
+                at = len(written)
+                self.assertTrue(eventually(lambda: len(written) > at + 20))
+            finally:
+                stop.set()
+                writer.join()
+            self.assert_same(group)
+            sync = member.command({"replSetGetStatus": 1, "initialSync": 1})["initialSyncStatus"]
+            self.assertEqual(sync["failedInitialSyncAttempts"], 0)
+            self.assertNotIn("initialSyncStatus", member.status(), "it is over")
+            with member.client() as own:
+                self.assertTrue(own.app.command("validate", "items", full=True)["valid"])
+                self.assertEqual(own.app.get_collection("seen", read_preference=ReadPreference.SECONDARY).find_one({})["n"], 1)
+            # It has all that a primary needs.
+            group.primary().command("replSetStepDown", 60, secondaryCatchUpPeriodSecs=10)
+            self.assertTrue(eventually(member.is_primary, 30), member.log_tail(40))
+            with client_of(group) as client:
+                client.app.get_collection("items", write_concern=MAJORITY).insert_one({"_id": "last"})
+            self.assert_same(group)
+
+    def test_a_member_that_is_killed_during_its_sync_begins_anew(self):
+        with Set(1) as group:
+            group.initiate()
+            fill(group, 20_000)
+            member = self.add(group)
+            kills = 0
+            while kills < 3 and eventually(lambda: member.status()["myState"] == 5, 5):
+                member.kill()
+                kills += 1
+                member.start()
+            self.assertGreater(kills, 0, "the sync was over before it could be killed")
+            group.have_data(120)
+            self.assert_same(group)
+
+    def test_a_member_that_lost_its_data_copies_them_again(self):
+        with Set(3) as group:
+            primary = group.initiate()
+            fill(group, 2000)
+            lost = group.others(primary)[0]
+            lost.kill()
+            lost.wipe()
+            lost.start()
+            self.assertTrue(eventually(lambda: lost.hello().get("secondary"), 60), lost.log_tail(40))
+            self.assert_same(group)
+
+    def test_a_stale_member_says_so_and_is_resynced_by_command(self):
+        with Set(3, "--oplogSize", "1", "--syncdelay", "1") as group:
+            primary = group.initiate()
+            fill(group, 100)
+            stale = group.others(primary)[0]
+            self.assertEqual(stale.ask("resync")["codeName"], "NotSecondary", "it can catch up")
+            stale.kill()
+            group.primary()
+            with client_of(group) as client:
+                newest = end_of_log(group.primary(), -1)
+
+                def is_forgotten():
+                    client.app.big.insert_one({"text": "x" * 500_000})
+                    return all(end_of_log(m, 1) > newest for m in group.others(stale))
+                self.assertTrue(eventually(is_forgotten, 120))
+            stale.start()
+            self.assertTrue(eventually(lambda: stale.status()["myState"] == 3, 60), stale.log_tail(40))
+            stale.command("resync")
+            group.have_data(60)
+            self.assert_same(group)
+
+    def test_a_primary_that_is_killed_before_anybody_copied_leads_again(self):
+        with Set() as group:
+            group.members[0].command("replSetInitiate", group.config)
+            first = group.primary()
+            first.kill()
+            first.start()
+            group.have_data(60)
+            with client_of(group) as client:
+                client.app.get_collection("items", write_concern=MAJORITY).insert_one({"_id": 1})
+            self.assert_same(group)
+
+
+if __name__ == "__main__":
+    unittest.main()
