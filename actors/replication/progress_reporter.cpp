@@ -34,6 +34,10 @@ bool isInHurry(Topology::Phase phase) {
 
 Behaviour ProgressReporter::behaviour() {
   return {on<Moved>([this](const Moved&) { moved(); }),
+          on<SourceChosen>([this](const SourceChosen&) {
+            tellTopology();
+            report();
+          }),
           onMessage<PositionReport>([this](const PositionReport& report, Context& context) { take(report, context); }),
           onMessage<CommitPointNews>([this](const CommitPointNews& news, Context&) { take(news); })};
 }

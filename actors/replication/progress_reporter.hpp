@@ -13,6 +13,9 @@ namespace troupe::replication {
 /// Path of the reporter on every member.
 inline constexpr const char* kProgressPath = "/node/replication/progress";
 
+/// Tells the reporter that the member fetches from another one now: it reports there, and lets the others know.
+struct SourceChosen {};
+
 /// Carries positions up and the commit point down (REP-048 to 051). A member reports to its source when it has moved,
 /// one report at a time, so that a slow link carries the newest values only, and at least every half election timeout.
 /// What members below report goes on to the own source. The commit point goes to the members below as soon as it moves,

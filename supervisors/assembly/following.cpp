@@ -4,6 +4,7 @@
 
 #include "actors/kernel/node.hpp"
 #include "actors/replication/initial_syncer.hpp"
+#include "actors/replication/progress_reporter.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
 #include "actors/replication/source_candidates.hpp"
@@ -63,6 +64,12 @@ Duration delayOf(const replication::ReplicaView& view) {
   const auto& config = view.config();
   const auto* const self = config ? config->member(view.topology.document.self) : nullptr;
   return self ? std::chrono::seconds(self->secondaryDelaySecs) : Duration::zero();
+}
+
+void noteSource(server::ServerContext& server, const NodeName& source) {
+  if (server.membership->syncSource() == source) return;
+  server.membership->setSyncSource(source);
+  server.node.tell(server.node.address(replication::kProgressPath), local(replication::SourceChosen{}));
 }
 
 }  // namespace
@@ -130,7 +137,7 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
   parts.initialSync = [node = &server.node] { return copyData(node); };
   parts.setMaintenance = [node = &server.node](bool on) { return setMaintenance(node, on); };
   parts.observe = [&server](const auto& now, const auto&) {
-    server.membership->setSyncSource(replication::syncSourceOf(now));
+    noteSource(server, replication::syncSourceOf(now));
     if (cannotCatchUp(now)) endCatchUp(server);
   };
   parts.log = [&server](std::string_view message, const bson::Document& attributes) {

@@ -13,6 +13,7 @@ from support import SLOWNESS, Server, eventually
 
 ELECTION_TIMEOUT_MS = int(1000 * SLOWNESS)
 MAJORITY = WriteConcern(w="majority", wtimeout=int(30_000 * SLOWNESS))
+SERVING = ("PRIMARY", "SECONDARY", "ARBITER")
 
 
 class Member(Server):
@@ -22,6 +23,10 @@ class Member(Server):
         super().__init__("--replSet", "rs", *options)
         self.name = f"127.0.0.1:{self.port}"
         self.options += ["--nodeName", self.name]
+
+    def client(self, **options):
+        """Of this member alone; retryable writes are refused as yet."""
+        return super().client(**{"retryWrites": False, **options})
 
     def wipe(self):
         """Another disk: a dead member comes back without anything."""
@@ -115,14 +120,15 @@ class Set:
 
     def settled(self, seconds=30):
         """The primary, once all others follow it and everyone sees everyone."""
-        primary = self.primary(seconds)
+        self.primary(seconds)
 
         def is_settled():
-            return all(m.hello().get("primary") == primary.name for m in self.members) and \
-                all(m["health"] == 1 for m in primary.status()["members"])
+            leaders = self.primaries()
+            return len(leaders) == 1 and all(m.hello().get("primary") == leaders[0].name for m in self.members) and \
+                all(m["health"] == 1 and m["stateStr"] in SERVING for m in leaders[0].status()["members"])
         if not eventually(is_settled, seconds):
             raise AssertionError("the set does not settle:\n" + "\n".join(m.log_tail(10) for m in self.members))
-        return primary
+        return self.primaries()[0]
 
     def reconfigure(self, change, primary=None, **options):
         """Changes the config by a function and hands it to the primary."""

@@ -60,8 +60,10 @@ TEST_F(DiscardTemporaryTest, AStartAloneRemovesAllOfThem) {
 
 TEST_F(DiscardTemporaryTest, ANewPrimaryRemovesWhatIsReplicatedBeforeClientsWrite) {  // ELE-024
   CommandNode again({.disk = server.engine->disk(), .name = "n1:1", .replicaSet = "rs"});
-  const int64_t term = server.server->membership->view()->topology.memory.term;
-  commands::becomePrimary(again);
+  const int64_t term = commands::termOf(server);
+  const auto takesWrites = [&] { return again.server->membership->view()->isWritable(); };
+  for (int steps = 0; !takesWrites() && steps < 600; ++steps) again.node.advance(std::chrono::milliseconds(100));
+  ASSERT_TRUE(takesWrites());
   EXPECT_FALSE(has(again, {"config", "tmp.agg_out.2"}));
   EXPECT_TRUE(has(again, {"local", "kept"}));
   const bson::Document log = again.run(parse(R"({"find": "oplog.rs", "filter": {"o.drop": "tmp.agg_out.2"}})"), "local");

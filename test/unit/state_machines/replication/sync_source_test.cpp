@@ -220,6 +220,7 @@ TEST(SyncSourceChange, ComesWhenTheSourceHasNoneItselfAndNothingMore) {
   EXPECT_FALSE(changes(known, "near"));
   near(known).syncsFrom = "";
   EXPECT_TRUE(changes(known, "near"));
+  EXPECT_FALSE(changes(known, "near", true)) << "an operator asked for it";
   near(known).applied = second(101);
   EXPECT_FALSE(changes(known, "near"));
 }
