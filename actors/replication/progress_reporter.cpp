@@ -33,8 +33,7 @@ bool isInHurry(Topology::Phase phase) {
 }  // namespace
 
 Behaviour ProgressReporter::behaviour() {
-  return {on<Moved>([this](const Moved&) { moved(); }),
-          on<SourceChosen>([this](const SourceChosen&) {
+  return {on<Moved>([this](const Moved&) { moved(); }), on<SourceChosen>([this](const SourceChosen&) {
             tellTopology();
             report();
           }),

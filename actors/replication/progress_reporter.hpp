@@ -26,7 +26,7 @@ class ProgressReporter final : public Actor {
   struct Parts {
     ReplicationProgress& progress;
     const Membership& membership;
-    std::function<NodeName()> source;          ///< that this member fetches from; empty: none
+    std::function<NodeName()> source;  ///< that this member fetches from; empty: none
     std::function<void(AppliedAdvanced)> tellTopology;
   };
 

@@ -257,7 +257,8 @@ void onSyncFrom(FetchTurn& t, const SyncFrom& command) {
 /// What it fetched has been applied by then: nothing writes beside the sync.
 void onResync(FetchTurn& t, const Resync&) {
   if (t.mem.phase != kTooStale) {
-    t.effects.push_back(F::refuse({ErrorCode::kNotSecondary, "only a member that is too stale to catch up is resynced"}));
+    t.effects.push_back(
+        F::refuse({ErrorCode::kNotSecondary, "only a member that is too stale to catch up is resynced"}));
     return;
   }
   t.done();

@@ -104,7 +104,8 @@ std::string whyToChangeSource(const Candidates& known, const PresentSource& sour
   if (!known.chainingAllowed && !isPrimary && !known.primary.empty() && mission == Mission::kFollow &&
       !source.isRequested)
     return "chaining is not allowed, and it is not the primary";
-  if (!isPrimary && !source.isRequested && present->syncsFrom && present->syncsFrom->empty() && present->applied <= known.own)
+  if (!isPrimary && !source.isRequested && present->syncsFrom && present->syncsFrom->empty() &&
+      present->applied <= known.own)
     return "it is not ahead of this member, and has no source itself";
   const SourceCandidate* better = farAheadOf(known, *present, denied, mission);
   return better ? "it is too far behind " + better->host : std::string();

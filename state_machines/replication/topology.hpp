@@ -114,7 +114,8 @@ struct Topology : machines::Machine<Topology> {
     std::string setName;  ///< of the set it was started for
     LastVote lastVote;
     std::optional<ReplicaSetConfig> config;
-    bool founder = false;  ///< replSetInitiate gave it the first config: the set's data are its own, and its log is the first
+    bool founder =
+        false;  ///< replSetInitiate gave it the first config: the set's data are its own, and its log is the first
     bool operator==(const Document&) const = default;
   };
 
@@ -176,8 +177,8 @@ TROUPE_DESCRIBE(troupe::replication::MemberView, 0, host, state, term, applied, 
 TROUPE_DESCRIBE(troupe::replication::StepDownAttempt, 0, force, stepDownPeriod, handoff)
 TROUPE_DESCRIBE(troupe::replication::ConfigChange, 0, stage, next)
 TROUPE_DESCRIBE(troupe::replication::Topology::Memory, 0, phase, term, applied, durable, source, members, standing,
-                granted, refused, awaited, target, stepDown, change, frozen, maintenance, rollingBack, copyingData, priorityTakeover,
-                catchUpTakeover)
+                granted, refused, awaited, target, stepDown, change, frozen, maintenance, rollingBack, copyingData,
+                priorityTakeover, catchUpTakeover)
 TROUPE_ENUM(troupe::replication::ElectionReason, (kElectionTimeout, "electionTimeout"),
             (kPriorityTakeover, "priorityTakeover"), (kCatchUpTakeover, "catchupTakeover"),
             (kStepUpCommand, "stepUpRequest"), (kHandoff, "stepUpRequestSkipDryRun"),

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "actors/kernel/node.hpp"
+#include "actors/maintenance/temporary_cleaner.hpp"
 #include "actors/replication/oplog_applier.hpp"
 #include "actors/replication/oplog_fetcher.hpp"
-#include "actors/replication/temporary_cleaner.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/replicated_writes.hpp"
@@ -107,8 +107,8 @@ Task<void> DataRole::leaveTerm() {
 }
 
 /// Whatever was fetched is applied before the node writes by itself: nobody else has to know of it any more. The term
-/// is noted in the log before clients may write: its entry lets the commit point move (REP-043). What earlier terms left
-/// behind goes before that, too.
+/// is noted in the log before clients may write: its entry lets the commit point move (REP-043). What earlier terms
+/// left behind goes before that, too.
 Task<void> DataRole::lead(int64_t term) {
   const bool stopped = co_await ask(replication::kFetcherPath, local(replication::StopFetching{}));
   if (!stopped) co_return;
@@ -119,9 +119,8 @@ Task<void> DataRole::lead(int64_t term) {
   transition_->acceptWrites(term);
   const Status noted = co_await noteTerm(term);
   if (!noted.isOK()) co_return;
-  const bool cleaned = co_await ask(replication::kTemporaryCleanerPath, local(replication::DropTemporaries{term}));
-  if (cleaned)
-    server_.node.tell(server_.node.address(replication::kTopologyPath), local(replication::DrainDone{term}));
+  const bool cleaned = co_await ask(maintenance::kTemporaryCleanerPath, local(maintenance::DropTemporaries{term}));
+  if (cleaned) server_.node.tell(server_.node.address(replication::kTopologyPath), local(replication::DrainDone{term}));
 }
 
 /// The clock does not go back with the log: it may have seen later times.

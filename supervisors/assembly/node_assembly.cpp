@@ -378,9 +378,11 @@ MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::Sto
   following = std::make_unique<Following>(*context, operations());
   auto rollback = wireRollback(*context, access, *oplog, *endOfLog, *membership, userChanges, options);
   wireFollowing(*context, *following, rollback);
-  return {wireTopology(*context, access, *membership, links, options), wireProgress(*context),
+  return {wireTopology(*context, access, *membership, links, options),
+          wireProgress(*context),
           wireApplier(*context, *following, [this](const Status& why) { fail(why); }),
-          wireFetcher(*context, *following), std::move(rollback),
+          wireFetcher(*context, *following),
+          std::move(rollback),
           wireInitialSync(*context, access, *oplog, endOfLog.get(), *following, userChanges, options)};
 }
 

@@ -51,10 +51,9 @@ std::function<Task<Status>()> majorityWait(server::ServerContext& server) {
 
 replication::ProgressReporter::Parts wireProgress(server::ServerContext& server) {
   const Address topology = server.node.address(replication::kTopologyPath);
-  return {*server.progress, *server.membership, [membership = server.membership] { return membership->syncSource(); },
-          [&server, topology](replication::AppliedAdvanced news) {
-            server.node.tell(topology, local(std::move(news)));
-          }};
+  return {
+      *server.progress, *server.membership, [membership = server.membership] { return membership->syncSource(); },
+      [&server, topology](replication::AppliedAdvanced news) { server.node.tell(topology, local(std::move(news))); }};
 }
 
 Status beginHistory(storage::Engine& engine, const storage::OplogStore& oplog, storage::SessionPool& sessions) {

@@ -44,7 +44,7 @@ struct Options {
   std::string keyFile;
   std::string clusterAuthMode = "keyFile";  ///< "keyFile", or "none": links to other nodes need no key
   // cluster
-  std::string replSet;   ///< name of the replica set this node belongs to; empty: it stands alone
+  std::string replSet;        ///< name of the replica set this node belongs to; empty: it stands alone
   int64_t oplogSizeMB = 990;  ///< what the log of a replica set's member takes before its oldest entries go, in MiB
   double oplogMinRetentionHours = 0;  ///< for which entries of the log stay, whatever its size
   std::string nodeName;  ///< "host:port" by which the other nodes reach this one; empty: it has no links without a key

@@ -12,9 +12,9 @@
 #include "actors/maintenance/oplog_trimmer.hpp"
 #include "actors/maintenance/profile_keeper.hpp"
 #include "actors/maintenance/scrubber.hpp"
+#include "actors/maintenance/temporary_cleaner.hpp"
 #include "actors/maintenance/transition_keeper.hpp"
 #include "actors/maintenance/ttl_monitor.hpp"
-#include "actors/replication/temporary_cleaner.hpp"
 #include "actors/transport/command_service.hpp"
 #include "actors/transport/link_manager.hpp"
 #include "storage/oplog/replicated_writes.hpp"
@@ -46,7 +46,7 @@ Tree replication(const MemberParts& parts, server::ServerContext* server) {
                    permanent<replication::OplogFetcher>("fetcher", parts.fetcher),
                    permanent<replication::RollbackActor>("rollback", parts.rollback).onOwnThread(),
                    permanent<replication::InitialSyncer>("initial-sync", parts.initialSync),
-                   permanent<replication::TemporaryCleaner>("temporary-cleaner", server),
+                   permanent<TemporaryCleaner>("temporary-cleaner", server),
                    permanent<replication::TopologyActor>("topology", parts.topology),
                    permanent<replication::ProgressReporter>("progress", parts.progress),
                    permanent<NoopWriter>("noop-writer", server));

@@ -47,8 +47,9 @@ const std::vector<std::string>& faultNames() {
 const std::vector<std::string> kShapes = {"one-way", "isolate", "halves", "many-way"};
 const std::vector<std::string> kPrograms = {"replica-set", "lease-service",
                                             "data-node"};  // in the order of ProgramKind
-const std::vector<std::string> kWorkloads = {"step-downs",   "step-ups",       "reconfigs", "freezes", "documents",
-                                             "member-reads", "lease-handoffs", "joins",     "registers", "lists",  "items"};
+const std::vector<std::string> kWorkloads = {"step-downs", "step-ups",     "reconfigs",      "freezes",
+                                             "documents",  "member-reads", "lease-handoffs", "joins",
+                                             "registers",  "lists",        "items"};
 
 bool goesWith(ProgramKind program, WorkKind work) {
   if (work >= WorkKind::kRegisters) return program != ProgramKind::kLeaseService;

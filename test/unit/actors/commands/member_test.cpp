@@ -104,8 +104,9 @@ TEST_F(MemberTest, ReachesATimeThatItWasTold) {  // CLK-017
 TEST_F(MemberTest, ReadsAfterAnEntryOfTheLog) {  // RDC-010
   const auto now = timeOf(insert(1));
   const auto find = [](bson::Timestamp time, const std::string& more) {
-    return R"({"find": "c", "readConcern": {"afterOpTime": {"ts": {"$timestamp": {"t": )" + std::to_string(time.seconds) +
-           R"(, "i": )" + std::to_string(time.increment) + R"(}}, "t": 1}}, )" + more + R"("batchSize": 5})";
+    return R"({"find": "c", "readConcern": {"afterOpTime": {"ts": {"$timestamp": {"t": )" +
+           std::to_string(time.seconds) + R"(, "i": )" + std::to_string(time.increment) + R"(}}, "t": 1}}, )" + more +
+           R"("batchSize": 5})";
   };
   EXPECT_EQ(batch(find(now, "")).size(), 1u);
   EXPECT_EQ(code(find({now.seconds + 50, 1}, R"("maxTimeMS": 20, )")), 50) << "nobody has written it yet";

@@ -66,7 +66,8 @@ TEST_F(DiscardTemporaryTest, ANewPrimaryRemovesWhatIsReplicatedBeforeClientsWrit
   ASSERT_TRUE(takesWrites());
   EXPECT_FALSE(has(again, {"config", "tmp.agg_out.2"}));
   EXPECT_TRUE(has(again, {"local", "kept"}));
-  const bson::Document log = again.run(parse(R"({"find": "oplog.rs", "filter": {"o.drop": "tmp.agg_out.2"}})"), "local");
+  const bson::Document log =
+      again.run(parse(R"({"find": "oplog.rs", "filter": {"o.drop": "tmp.agg_out.2"}})"), "local");
   const auto entries = log["cursor"].asDocument()["firstBatch"].asArray();
   ASSERT_FALSE(entries.begin() == entries.end()) << "the other members hear of it";
   EXPECT_GT((*entries.begin()).asDocument()["t"].toInt64(), term) << "of its own term";

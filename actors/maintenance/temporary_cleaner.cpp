@@ -1,4 +1,4 @@
-#include "actors/replication/temporary_cleaner.hpp"
+#include "actors/maintenance/temporary_cleaner.hpp"
 
 #include <utility>
 #include <vector>
@@ -11,7 +11,7 @@
 #include "state_machines/replication/topology_messages.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 
-namespace troupe::replication {
+namespace troupe::maintenance {
 
 namespace {
 
@@ -27,9 +27,8 @@ std::vector<storage::CollectionPtr> replicatedTemporaries(const storage::Catalog
 }  // namespace
 
 Behaviour TemporaryCleaner::behaviour() {
-  return {on<DropTemporaries>([this](Received<DropTemporaries> wanted, Context context) {
-    start(clean(wanted->term, std::move(context)));
-  })};
+  return {on<DropTemporaries>(
+      [this](Received<DropTemporaries> wanted, Context context) { start(clean(wanted->term, std::move(context))); })};
 }
 
 void TemporaryCleaner::onStart() { setPhase("waiting", "for this member to become primary"); }
@@ -50,7 +49,7 @@ Task<void> TemporaryCleaner::clean(int64_t term, Context asker) {
     }
   }
   setPhase("waiting", "for this member to become primary");
-  asker.reply(local(Done{}));
+  asker.reply(local(replication::Done{}));
 }
 
 Task<Status> TemporaryCleaner::drop(storage::CollectionPtr collection, int64_t term) {
@@ -67,4 +66,4 @@ Task<Status> TemporaryCleaner::drop(storage::CollectionPtr collection, int64_t t
   co_return co_await writer.commit(remove);
 }
 
-}  // namespace troupe::replication
+}  // namespace troupe::maintenance

@@ -5,7 +5,7 @@
 #include "actors/kernel/actor.hpp"
 #include "actors/server/server_context.hpp"
 
-namespace troupe::replication {
+namespace troupe::maintenance {
 
 /// Path of the cleaner on every member.
 inline constexpr const char* kTemporaryCleanerPath = "/node/replication/temporary-cleaner";
@@ -35,4 +35,4 @@ class TemporaryCleaner final : public Actor {
   std::string lastError_;
 };
 
-}  // namespace troupe::replication
+}  // namespace troupe::maintenance
