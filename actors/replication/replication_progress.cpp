@@ -28,6 +28,8 @@ OpTime ReplicationProgress::stable() const {
 
 OpTime ReplicationProgress::stableLocked() const { return std::min(commitPoint_, own_.durable); }
 
+OpTime ReplicationProgress::committedLocked() const { return std::min(commitPoint_, own_.applied); }
+
 ReplicationProgress::Times ReplicationProgress::times() const {
   const std::lock_guard lock(mutex_);
   return {own_.applied, own_.durable, commitPoint_};
@@ -132,8 +134,13 @@ ReplicationProgress::WaiterId ReplicationProgress::whenApplied(bson::Timestamp t
   return wait([this, time] { return own_.applied.timestamp >= time; }, std::move(done));
 }
 
-ReplicationProgress::WaiterId ReplicationProgress::whenStable(bson::Timestamp time, Callback done) {
-  return wait([this, time] { return stableLocked().timestamp >= time; }, std::move(done));
+ReplicationProgress::WaiterId ReplicationProgress::whenCommitted(bson::Timestamp time, Callback done) {
+  return wait([this, time] { return committedLocked().timestamp >= time; }, std::move(done));
+}
+
+ReplicationProgress::WaiterId ReplicationProgress::whenReached(const OpTime& entry, bool committed, Callback done) {
+  const auto isReached = [this, entry, committed] { return (committed ? committedLocked() : own_.applied) >= entry; };
+  return wait(isReached, std::move(done));
 }
 
 ReplicationProgress::WaiterId ReplicationProgress::whenAcknowledged(const OpTime& write, const Acknowledgement& wanted,
@@ -175,7 +182,7 @@ void ReplicationProgress::moved(std::unique_lock<std::mutex> lock) {
   if (counts()) commitPoint_ = replication::commitPoint(role_.config, positionsLocked(), role_.term, commitPoint_);
   lastApplied_.store(own_.applied.timestamp.asUint64(), std::memory_order_release);
   const OpTime stable = stableLocked();
-  majority_.store(stable.timestamp.asUint64(), std::memory_order_release);
+  majority_.store(committedLocked().timestamp.asUint64(), std::memory_order_release);
   const bool tell = std::exchange(toldStable_, stable) != stable && hearStable_;
   std::vector<Callback> over;
   for (auto it = waiters_.begin(); it != waiters_.end();) {

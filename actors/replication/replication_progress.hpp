@@ -76,8 +76,10 @@ class ReplicationProgress final : public storage::ReadTimes {
 
   // --- Waits. Each callback is called once: at once when what it waits for holds already (then the id is zero).
   WaiterId whenApplied(bson::Timestamp time, Callback done);
-  /// The stable point is at `time` or later.
-  WaiterId whenStable(bson::Timestamp time, Callback done);
+  /// What a majority has and this member has applied is at `time` or later.
+  WaiterId whenCommitted(bson::Timestamp time, Callback done);
+  /// This member has applied the entry, or a later one of the log (RDC-010); `committed`: and a majority has it.
+  WaiterId whenReached(const OpTime& entry, bool committed, Callback done);
   WaiterId whenAcknowledged(const OpTime& write, const Acknowledgement& wanted, Callback done);
   /// Calls back when any of this node's own times or the commit point differ from these.
   struct Times {
@@ -104,6 +106,8 @@ class ReplicationProgress final : public storage::ReadTimes {
   WaiterId wait(std::function<bool()> isOver, Callback done);
   bool counts() const { return role_.leads && role_.term == newestTerm_; }
   OpTime stableLocked() const;
+  /// What majority reads see: an acknowledged write is in there, also while it is not on this member's own disk yet.
+  OpTime committedLocked() const;
   Positions positionsLocked() const;
   /// Recounts, publishes and unlocks; then calls whoever need not wait any longer.
   void moved(std::unique_lock<std::mutex> lock);

@@ -57,6 +57,8 @@ void RollbackActor::onStart() {
   locks_ = std::make_unique<storage::Locker>(*parts_.storage->operations.locks);
   adopted();
   MachineHost::onStart();
+  // The fetcher may wait for the rollback that the last life of this actor had begun, or was told of and lost.
+  parts_.followAgain();
 }
 
 void RollbackActor::adopted() {

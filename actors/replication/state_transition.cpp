@@ -22,6 +22,7 @@ void StateTransition::refuseWrites() {
   {
     const std::lock_guard lock(mutex_);
     next_.reset();
+    expected_.reset();
     if (!fence_.isOpen() || std::exchange(underWay_, true)) return;
   }
   auto exclusive = std::make_unique<Exclusive>(services_);
@@ -32,6 +33,22 @@ void StateTransition::refuseWrites() {
 
 void StateTransition::acceptWrites(int64_t term) {
   const std::lock_guard lock(mutex_);
+  acceptLocked(term);
+}
+
+void StateTransition::expect(int64_t term) {
+  const std::lock_guard lock(mutex_);
+  expected_ = term;
+}
+
+bool StateTransition::acceptExpected(int64_t term) {
+  const std::lock_guard lock(mutex_);
+  if (expected_ != term) return false;
+  acceptLocked(term);
+  return true;
+}
+
+void StateTransition::acceptLocked(int64_t term) {
   invariant(underWay_ || !fence_.isOpen() || fence_.term() == term, "one term ends before another begins to write");
   if (underWay_) next_ = term;
   else if (!fence_.isOpen()) fence_.open(term);

@@ -30,6 +30,10 @@ class StateTransition : public std::enable_shared_from_this<StateTransition> {
   void refuseWrites();
   /// Writes of that term are welcome: at once, or when the transition that refused them is over.
   void acceptWrites(int64_t term);
+  /// The topology expects this node to write in that term once it has drained; what refuses writes ends that.
+  void expect(int64_t term);
+  /// `acceptWrites` if that term is still expected. False: the node has ceased to lead in it.
+  bool acceptExpected(int64_t term);
   /// A transition is under way: operations of the old role have not all ended.
   bool isUnderWay() const;
   /// Completes when no transition is under way.
@@ -47,7 +51,10 @@ class StateTransition : public std::enable_shared_from_this<StateTransition> {
   mutable std::mutex mutex_;
   bool underWay_ = false;
   std::vector<Promise<troupe::Done>> awaitingEnd_;
-  std::optional<int64_t> next_;  ///< the term that is to write when the transition is over
+  void acceptLocked(int64_t term);
+
+  std::optional<int64_t> expected_;  ///< the term in which this node is about to write
+  std::optional<int64_t> next_;      ///< the term that is to write when the transition is over
 };
 
 }  // namespace troupe::replication

@@ -76,6 +76,12 @@ Behaviour TopologyActor::behaviour() {
     next(context);
   };
   handlers.add({machines::payloadTypeOf<VoteRequest>(), std::move(vote)});
+  // What was written just before counts: others are to have it, too.
+  auto stepDown = [this, next = *handlers.find(machines::payloadTypeOf<StepDown>())](Context& context) {
+    noteApplied(0);
+    next(context);
+  };
+  handlers.add({machines::payloadTypeOf<StepDown>(), std::move(stepDown)});
   handlers.add(on<Down>([this](const Down& down) { lost(down); }));
   return handlers;
 }
@@ -89,7 +95,8 @@ void TopologyActor::onStart() {
 void TopologyActor::noteApplied(int64_t votingTerm) {
   if (!parts_.appliedWhenVoting) return;
   const OpTime applied = parts_.appliedWhenVoting(votingTerm);
-  if (applied != OpTime{}) take(Event(AppliedAdvanced{applied}));
+  const auto& known = snapshot().memory;
+  if (applied != OpTime{}) take(Event(AppliedAdvanced{applied, known.durable, known.source}));
 }
 
 /// Between two lives this node is nothing to clients: least of all a primary.
@@ -143,11 +150,21 @@ void TopologyActor::answerMessage(const machines::Outcome<Topology>& outcome) {
   }
 }
 
+/// The term of a step-up; of other actions nothing.
+std::optional<int64_t> termOf(const machines::ActionOf<Topology>& action) {
+  if (const auto* catchUp = std::get_if<CatchUp>(&action)) return catchUp->term;
+  if (const auto* drain = std::get_if<Drain>(&action)) return drain->term;
+  return std::nullopt;
+}
+
 /// A new primary neither applies what it catches up with nor is ready for writes before the operations of its last role
-/// have ended.
+/// have ended. By then it may have lost its term.
 Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::perform(Action action) {
-  const bool goesOnFromOldRole = std::holds_alternative<CatchUp>(action) || std::holds_alternative<Drain>(action);
-  if (goesOnFromOldRole && parts_.untilOldRoleEnded) co_await parts_.untilOldRoleEnded();
+  if (const auto term = termOf(action)) {
+    if (parts_.untilOldRoleEnded) co_await parts_.untilOldRoleEnded();
+    const auto& now = snapshot().memory;
+    if (now.term != *term || !leads(now.phase)) co_return std::optional<Event>();
+  }
   co_return std::visit([this](const auto& one) { return done(one); }, action);
 }
 

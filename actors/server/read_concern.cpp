@@ -31,9 +31,9 @@ AskProgress applied(bson::Timestamp time) {
   };
 }
 
-AskProgress stable(bson::Timestamp time) {
+AskProgress committed(bson::Timestamp time) {
   return [time](ReplicationProgress& progress, ReplicationProgress::Callback done) {
-    return progress.whenStable(time, std::move(done));
+    return progress.whenCommitted(time, std::move(done));
   };
 }
 
@@ -55,14 +55,17 @@ Task<Status> reachTime(Request& request, bson::Timestamp time) {
   co_return co_await writer.note(bson::doc("msg", "a read waits for this time"));
 }
 
-Task<Status> awaitTime(Request& request, bson::Timestamp time, bool committed) {
+Task<Status> awaitTime(Request& request, bson::Timestamp time, bool ofMajority) {
   TROUPE_CO_TRY(co_await reachTime(request, time));
-  co_return co_await awaitProgress(request, committed ? stable(time) : applied(time), {});
+  co_return co_await awaitProgress(request, ofMajority ? committed(time) : applied(time), {});
 }
 
 /// Nodes ask for entries that they have heard of; nothing is written to get there.
-Task<Status> awaitEntry(Request& request, OpTime entry, bool committed) {
-  co_return co_await awaitProgress(request, committed ? stable(entry.timestamp) : applied(entry.timestamp), {});
+Task<Status> awaitEntry(Request& request, OpTime entry, bool ofMajority) {
+  AskProgress reached = [entry, ofMajority](ReplicationProgress& progress, ReplicationProgress::Callback done) {
+    return progress.whenReached(entry, ofMajority, std::move(done));
+  };
+  co_return co_await awaitProgress(request, std::move(reached), {});
 }
 
 Task<Status> setUpSnapshot(Request& request) {
@@ -81,14 +84,14 @@ Task<Status> setUpReadConcern(Request& request) {
   if (!request.server().progress || !concern.given) co_return Status::OK();
   TROUPE_CO_TRY(checkIsKnown(request, "afterClusterTime", concern.afterClusterTime));
   TROUPE_CO_TRY(checkIsKnown(request, "atClusterTime", concern.atClusterTime));
-  const bool committed = concern.level == ReadConcernLevel::kMajority || concern.isSnapshot();
-  if (concern.afterClusterTime) TROUPE_CO_TRY(co_await awaitTime(request, *concern.afterClusterTime, committed));
-  if (concern.afterOpTime) TROUPE_CO_TRY(co_await awaitEntry(request, *concern.afterOpTime, committed));
+  const bool ofMajority = concern.level == ReadConcernLevel::kMajority || concern.isSnapshot();
+  if (concern.afterClusterTime) TROUPE_CO_TRY(co_await awaitTime(request, *concern.afterClusterTime, ofMajority));
+  if (concern.afterOpTime) TROUPE_CO_TRY(co_await awaitEntry(request, *concern.afterOpTime, ofMajority));
   if (concern.isSnapshot()) co_return co_await setUpSnapshot(request);
   if (concern.level == ReadConcernLevel::kLinearizable && !request.server().membership->view()->isWritable())
     co_return Status(ErrorCode::kNotWritablePrimary, "cannot satisfy linearizable read concern on non-primary node");
-  if (!committed) co_return Status::OK();
-  TROUPE_CO_TRY(co_await awaitProgress(request, stable(kAnyTime), {}));
+  if (!ofMajority) co_return Status::OK();
+  TROUPE_CO_TRY(co_await awaitProgress(request, committed(kAnyTime), {}));
   co_return operation.recoveryUnit().setReadSource(ReadSource::kMajority);
 }
 

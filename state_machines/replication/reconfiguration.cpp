@@ -27,6 +27,7 @@ bool isElectableIn(const ReplicaSetConfig& config, const NodeName& host) {
 /// From now on this config holds; the others are told at once.
 void install(Turn& t, ReplicaSetConfig config) {
   t.doc.config = std::move(config);
+  if (t.isLeading()) t.mem.installedAt = t.mem.applied;
   rebuildViews(t);
   t.perform(InstallConfig{t.config()});
   t.why = fmt::format("config version {} was installed", t.config().version);
@@ -34,6 +35,26 @@ void install(Turn& t, ReplicaSetConfig config) {
   else if (!t.isLeading()) settle(t);
   else if (!isElectableIn(t.config(), t.doc.self)) stepDown(t, "it is not electable in the new config");
   sendHeartbeats(t);
+}
+
+/// What was committed under earlier configs is on a majority of the present one, so that also a config after
+/// next, whose majorities need not meet those of the one before, elects nobody without it. An entry of this term, or
+/// what this primary had when the present config was installed, stands for all that. A node without data has none to
+/// lose.
+bool majorityHoldsData(const Turn& t) {
+  if (t.mem.applied == OpTime{}) return true;
+  const bool durably = t.config().writeConcernMajorityJournalDefault;
+  const auto holds = [&](const OpTime& applied, const OpTime& durable) {
+    const OpTime& reached = durably ? durable : applied;
+    return reached.term == t.mem.term && reached >= t.mem.installedAt;
+  };
+  int32_t holders = 0;
+  for (const MemberConfig& member : t.config().members) {
+    if (!member.isVoter() || member.arbiterOnly) continue;
+    const MemberView* const v = member.host == t.doc.self ? nullptr : t.view(member.host);
+    if (member.host == t.doc.self ? holds(t.mem.applied, t.mem.durable) : v && holds(v->applied, v->durable)) ++holders;
+  }
+  return holders >= t.config().writeMajority();
 }
 
 Status checkPlaceIn(const ReplicaSetConfig& config, const NodeName& self) {
@@ -163,7 +184,7 @@ void onReconfig(Turn& t, const Reconfig& command) {
 }
 
 void proceedWithReconfig(Turn& t) {
-  if (t.mem.change && t.mem.change->stage == Stage::kClaiming && majorityHoldsConfig(t)) {
+  if (t.mem.change && t.mem.change->stage == Stage::kClaiming && majorityHoldsConfig(t) && majorityHoldsData(t)) {
     t.mem.change->stage = Stage::kSpreading;
     install(t, t.mem.change->next);
   }

@@ -19,6 +19,7 @@ void leaveLeadership(Turn& t) {
   t.cancel(StepDownDeadline{});
   t.mem.awaited.clear();
   t.mem.target = {};
+  t.mem.installedAt = {};
   t.mem.stepDown.reset();
   if (!t.mem.change) return;
   t.mem.change.reset();

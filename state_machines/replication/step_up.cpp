@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "state_machines/replication/heartbeats.hpp"
+#include "state_machines/replication/reconfiguration.hpp"
 #include "state_machines/replication/roles.hpp"
 #include "state_machines/replication/step_down.hpp"
 
@@ -78,6 +79,7 @@ void onAppliedAdvanced(Turn& t, const AppliedAdvanced& report) {
   raiseTerm(t, report.applied.term);
   if (t.mem.phase == Phase::kCatchingUp && t.mem.awaited.empty() && t.mem.applied >= t.mem.target) drain(t);
   if (t.mem.phase == Phase::kSteppingDown) tryStepDown(t);
+  if (t.isLeading()) proceedWithReconfig(t);
 }
 
 void onCatchUpDone(Turn& t, const CatchUpDone& report) {

@@ -131,6 +131,7 @@ struct Topology : machines::Machine<Topology> {
     std::set<NodeName> awaited;               ///< initiating, catching up: members yet to answer
     OpTime target;                            ///< catching up: the newest operation that answers told of
     std::optional<StepDownAttempt> stepDown;  ///< stepping down
+    OpTime installedAt;                       ///< leading: what it had applied when it installed the config
     std::optional<ConfigChange> change;       ///< of which replSetInitiate or replSetReconfig is open
     bool frozen = false;                      ///< it does not stand until FreezeOver
     bool maintenance = false;                 ///< it is RECOVERING to others, and does not stand
@@ -177,8 +178,8 @@ TROUPE_DESCRIBE(troupe::replication::MemberView, 0, host, state, term, applied, 
 TROUPE_DESCRIBE(troupe::replication::StepDownAttempt, 0, force, stepDownPeriod, handoff)
 TROUPE_DESCRIBE(troupe::replication::ConfigChange, 0, stage, next)
 TROUPE_DESCRIBE(troupe::replication::Topology::Memory, 0, phase, term, applied, durable, source, members, standing,
-                granted, refused, awaited, target, stepDown, change, frozen, maintenance, rollingBack, copyingData,
-                priorityTakeover, catchUpTakeover)
+                granted, refused, awaited, target, stepDown, installedAt, change, frozen, maintenance, rollingBack,
+                copyingData, priorityTakeover, catchUpTakeover)
 TROUPE_ENUM(troupe::replication::ElectionReason, (kElectionTimeout, "electionTimeout"),
             (kPriorityTakeover, "priorityTakeover"), (kCatchUpTakeover, "catchupTakeover"),
             (kStepUpCommand, "stepUpRequest"), (kHandoff, "stepUpRequestSkipDryRun"),

@@ -37,7 +37,10 @@ DataRole::DataRole(server::ServerContext& server, std::shared_ptr<replication::S
 
 void DataRole::catchUp(const replication::CatchUp& wanted) { want({Mode::kCatchingUp, wanted.term, wanted.target}); }
 
-void DataRole::drain(const replication::Drain& wanted) { want({Mode::kLeading, wanted.term, {}}); }
+void DataRole::drain(const replication::Drain& wanted) {
+  transition_->expect(wanted.term);
+  want({Mode::kLeading, wanted.term, {}});
+}
 
 /// A leading node is told what to do by the topology.
 void DataRole::placeChanged(const replication::ReplicaView& now) {
@@ -95,7 +98,7 @@ Task<void> DataRole::carryOut(Wanted wanted) {
 Task<bool> DataRole::ask(const char* actor, Payload question) {
   while (!isSuperseded()) {
     const Answer answer = co_await server_.node.ask(server_.node.address(actor), question);
-    if (answer.isOK()) co_return true;
+    if (answer.isOK()) co_return !isSuperseded();
     co_await server_.node.sleepFor(kAskAgain);
   }
   co_return false;
@@ -116,19 +119,15 @@ Task<void> DataRole::lead(int64_t term) {
   // An entry of a later term: another primary has been elected since, and the topology is about to hear of it.
   if (!drained || server_.progress->applied().term > term) co_return;
   beginTerm(term);
-  transition_->acceptWrites(term);
-  const Status noted = co_await noteTerm(term);
-  if (!noted.isOK()) co_return;
+  if (!transition_->acceptExpected(term)) co_return;
+  const bool noted = co_await untilNoted(term);
+  if (!noted) co_return;
   const bool cleaned = co_await ask(maintenance::kTemporaryCleanerPath, local(maintenance::DropTemporaries{term}));
   if (cleaned) server_.node.tell(server_.node.address(replication::kTopologyPath), local(replication::DrainDone{term}));
 }
 
-/// The clock does not go back with the log: it may have seen later times.
 void DataRole::beginTerm(int64_t term) {
-  storage::SlotReserver& slots = server_.operations.replicated->slots;
-  const bson::Timestamp clock = slots.newest();
-  slots.resetTo(server_.progress->applied().timestamp);
-  slots.advanceTo(clock);
+  server_.operations.replicated->slots.resetTo(server_.progress->applied().timestamp);
   term_ = term;
   writes_->begin(term);
 }
@@ -147,6 +146,17 @@ Task<Status> DataRole::noteBeginning() {
   TROUPE_CO_TRY(co_await writer.note(
       bson::doc("msg", complete ? "initiating set" : "initiating set over data that are not in this log")));
   co_return beginHistory(server_.engine, *server_.oplog, server_.storageSessions);
+}
+
+/// A primary that cannot write, the cache being full, say, tries for as long as it leads: its followers see it and
+/// elect nobody else.
+Task<bool> DataRole::untilNoted(int64_t term) {
+  while (!isSuperseded()) {
+    const Status noted = co_await noteTerm(term);
+    if (noted.isOK()) co_return !isSuperseded();
+    co_await server_.node.sleepFor(kAskAgain);
+  }
+  co_return false;
 }
 
 Task<Status> DataRole::noteTerm(int64_t term) {

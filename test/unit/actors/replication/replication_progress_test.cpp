@@ -94,7 +94,7 @@ TEST_F(Progress, CallsWaitersOnceWhenTheirTimeHasCome) {
   EXPECT_NE(progress.whenAcknowledged(at(1, 5), {.members = 2}, call()), 0u);
   EXPECT_NE(progress.whenAcknowledged(at(1, 5), {.majority = true}, call()), 0u);
   EXPECT_NE(progress.whenApplied(at(1, 5).timestamp, call()), 0u);
-  EXPECT_NE(progress.whenStable(at(1, 5).timestamp, call()), 0u);
+  EXPECT_NE(progress.whenCommitted(at(1, 5).timestamp, call()), 0u);
   progress.noteApplied(at(1, 4));
   EXPECT_EQ(called, 0);
   progress.noteApplied(at(1, 5));
@@ -107,6 +107,25 @@ TEST_F(Progress, CallsWaitersOnceWhenTheirTimeHasCome) {
   EXPECT_EQ(progress.waiters(), 0u);
   EXPECT_EQ(progress.whenApplied(at(1, 5).timestamp, call()), 0u);
   EXPECT_EQ(called, 5);
+}
+
+TEST_F(Progress, WhatIsAcknowledgedIsSeenByMajorityReadsAtOnce) {  // RDC-001
+  progress.setRole(role(true));
+  progress.noteApplied(at(1, 5));
+  progress.notePosition("b:1", everywhere(at(1, 5)));
+  progress.notePosition("c:1", everywhere(at(1, 5)));
+  EXPECT_EQ(progress.whenAcknowledged(at(1, 5), {.majority = true}, call()), 0u);
+  EXPECT_EQ(progress.majority(), at(1, 5).timestamp) << "though it is not on this member's own disk yet";
+  EXPECT_EQ(progress.stable(), OpTime{});
+}
+
+TEST_F(Progress, AnEntryIsReachedInItsTerm) {  // RDC-010
+  progress.setRole(role(false));
+  progress.noteApplied(at(2, 30));
+  EXPECT_NE(progress.whenReached(at(3, 25), false, call()), 0u) << "this member has gone another way";
+  EXPECT_EQ(progress.whenReached(at(2, 25), false, call()), 0u);
+  progress.noteApplied(at(3, 26));
+  EXPECT_EQ(called, 2);
 }
 
 TEST_F(Progress, ForgetsWaitersThatWithdraw) {

@@ -26,6 +26,19 @@ struct StateTransitionTest : ::testing::Test {
 
 TEST_F(StateTransitionTest, AFirstTermBeginsAtOnce) { EXPECT_EQ(writes.fence.term(), 1); }
 
+TEST_F(StateTransitionTest, ATermBeginsThatIsStillExpectedOnly) {
+  transition->refuseWrites();
+  server.node.run();
+  transition->expect(2);
+  EXPECT_FALSE(transition->acceptExpected(3));
+  transition->refuseWrites();
+  EXPECT_FALSE(transition->acceptExpected(2)) << "it has stepped down while it drained";
+  EXPECT_FALSE(writes.fence.isOpen());
+  transition->expect(4);
+  EXPECT_TRUE(transition->acceptExpected(4));
+  EXPECT_EQ(writes.fence.term(), 4);
+}
+
 TEST_F(StateTransitionTest, WritesAreRefusedAtOnceAndTheNextTermWaitsForOperationsOfTheOldRole) {
   storage::Locker old(server.locks);
   ASSERT_TRUE(old.tryAcquire(ResourceId::stateTransition(), LockMode::kIX));

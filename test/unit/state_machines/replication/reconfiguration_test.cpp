@@ -126,6 +126,31 @@ TEST(Reconfig, TheFirstOfATermWaitsUntilAMajorityHoldsThePresentConfigInThisTerm
   EXPECT_FALSE(spread.next.memory.change);
 }
 
+/// Between majorities two configs apart there may be no common member: "add d, remove b" would elect d and c without
+/// it.
+TEST(Reconfig, WaitsUntilWhatWasCommittedIsOnAMajorityOfThePresentConfig) {
+  ReplicaSetConfig config = kConfig;
+  config.term = 3;
+  Snapshot<Topology> primary = memberOf(config, "a:1", Phase::kPrimary);
+  primary.memory.applied = primary.memory.durable = opTime(3, 20);
+  primary.memory.installedAt = opTime(3, 15);
+  const auto has = [&](const char* host, OpTime durable) {
+    Snapshot<Topology> member = memberOf(config, host);
+    member.memory.applied = opTime(3, 20);
+    member.memory.durable = durable;
+    return shown(member, "a:1");
+  };
+  const auto stage = [](const Outcome& out) { return out.next.memory.change->stage; };
+  Outcome out = when(primary, Reconfig{next(config)});
+  out = when(out.next, has("b:1", opTime(3, 14)));
+  EXPECT_EQ(stage(out), ConfigChange::Stage::kClaiming) << "what it had applied when that config was installed";
+  out = when(out.next, has("c:1", opTime(2, 99)));
+  EXPECT_EQ(stage(out), ConfigChange::Stage::kClaiming) << "nothing of this term";
+  out = when(out.next, has("b:1", opTime(3, 15)));
+  EXPECT_EQ(stage(out), ConfigChange::Stage::kSpreading);
+  EXPECT_EQ(out.next.memory.installedAt, opTime(3, 20));
+}
+
 TEST(Reconfig, OnlyOneAtATime) {
   const Snapshot<Topology> waiting = when(memberOf(kConfig, "a:1", Phase::kPrimary), Reconfig{next()}).next;
   EXPECT_EQ(refusal(when(waiting, Reconfig{next()})), ErrorCode::kConfigurationInProgress);
