@@ -14,7 +14,11 @@
 #include "actors/maintenance/scrubber.hpp"
 #include "actors/maintenance/transition_keeper.hpp"
 #include "actors/maintenance/ttl_monitor.hpp"
+<<<<<<< Updated upstream
 #include "actors/replication/temporary_cleaner.hpp"
+=======
+#include "actors/replication/flow_control.hpp"
+>>>>>>> Stashed changes
 #include "actors/transport/command_service.hpp"
 #include "actors/transport/link_manager.hpp"
 #include "storage/oplog/replicated_writes.hpp"
@@ -49,6 +53,7 @@ Tree replication(const MemberParts& parts, server::ServerContext* server) {
                    permanent<replication::TemporaryCleaner>("temporary-cleaner", server),
                    permanent<replication::TopologyActor>("topology", parts.topology),
                    permanent<replication::ProgressReporter>("progress", parts.progress),
+                   permanent<replication::FlowControl>("flow-control", server),
                    permanent<NoopWriter>("noop-writer", server));
 }
 
