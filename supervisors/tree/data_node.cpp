@@ -14,11 +14,8 @@
 #include "actors/maintenance/scrubber.hpp"
 #include "actors/maintenance/transition_keeper.hpp"
 #include "actors/maintenance/ttl_monitor.hpp"
-<<<<<<< Updated upstream
-#include "actors/replication/temporary_cleaner.hpp"
-=======
 #include "actors/replication/flow_control.hpp"
->>>>>>> Stashed changes
+#include "actors/replication/temporary_cleaner.hpp"
 #include "actors/transport/command_service.hpp"
 #include "actors/transport/link_manager.hpp"
 #include "storage/oplog/replicated_writes.hpp"

@@ -12,9 +12,7 @@ machines::Outcome<Fetching> outcomeOf(machines::Effect<Fetching> effect) {
   outcome.effects.push_back(std::move(effect));
   return outcome;
 }
-machines::Outcome<Fetching> chooses(const NodeName& source) {
-  return outcomeOf(machines::Do<Fetching>{Probe{source}});
-}
+machines::Outcome<Fetching> chooses(const NodeName& source) { return outcomeOf(machines::Do<Fetching>{Probe{source}}); }
 machines::Outcome<Fetching> waits(Fetching::Event event) {
   return outcomeOf(machines::Arm<Fetching>{std::move(event), 1s});
 }
