@@ -7,13 +7,12 @@
 #include "actors/replication/member_figures.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
+#include "actors/replication/source_candidates.hpp"
 #include "actors/server/server_context.hpp"
 
 namespace troupe::supervisors {
 
 namespace {
-
-using replication::Positions;
 
 MetricSet::Labels with(const MetricSet::Labels& set, const std::string& label, std::string value) {
   MetricSet::Labels labels = set;
@@ -24,6 +23,22 @@ MetricSet::Labels with(const MetricSet::Labels& set, const std::string& label, s
 double seconds(const OpTime& time) { return static_cast<double>(time.timestamp.seconds); }
 /// Of two times of the log; never negative.
 double behind(const OpTime& newest, const OpTime& time) { return std::max(0.0, seconds(newest) - seconds(time)); }
+
+/// Members that hold no data, or were never heard of, have no lag.
+void addLags(MetricSet& m, const server::ServerContext& server, const OpTime& own, const MetricSet::Labels& set) {
+  const auto known = replication::candidatesOf(*server.membership->view(), server.progress->positions(), 0);
+  OpTime newest = own;
+  for (const auto& member : known.members) newest = std::max(newest, member.applied);
+  m.gauge("troupe_replica_lag_seconds", "by how much this member is behind the newest entry that it knows of",
+          own == OpTime() ? 0.0 : behind(newest, own), set);
+  const auto of = [&](const std::string& member, const OpTime& applied) {
+    if (applied == OpTime()) return;
+    m.gauge("troupe_replica_member_lag_seconds", "by how much a member is behind, as this one knows",
+            behind(newest, applied), with(set, "member", member));
+  };
+  of(server.membership->self(), own);
+  for (const auto& member : known.members) of(member.host, member.applied);
+}
 
 void addPositions(MetricSet& m, const server::ServerContext& server, const MetricSet::Labels& set) {
   const auto times = server.progress->times();
@@ -36,14 +51,7 @@ void addPositions(MetricSet& m, const server::ServerContext& server, const Metri
   position("committed", times.commitPoint);
   m.gauge("troupe_replica_commit_lag_seconds", "by how much the commit point is behind what this member has applied",
           behind(times.applied, times.commitPoint), set);
-  const Positions positions = server.progress->positions();
-  OpTime newest = times.applied;
-  for (const auto& [member, at] : positions) newest = std::max(newest, at.applied);
-  m.gauge("troupe_replica_lag_seconds", "by how much this member is behind the newest entry that it knows of",
-          behind(newest, times.applied), set);
-  for (const auto& [member, at] : positions)
-    m.gauge("troupe_replica_member_lag_seconds", "by how much a member is behind, as this one knows",
-            behind(newest, at.applied), with(set, "member", member));
+  addLags(m, server, times.applied, set);
 }
 
 void addFollowing(MetricSet& m, const replication::MemberFigures& figures, const MetricSet::Labels& set) {

@@ -5,6 +5,7 @@
 
 #include "actors/machines/collection_store.hpp"
 #include "actors/replication/flow_control_state.hpp"
+#include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
 #include "supervisors/metrics/replication_metrics.hpp"
 #include "supervisors/supervision/supervisor.hpp"
@@ -15,21 +16,20 @@ namespace troupe::commands {
 using namespace server;
 namespace {
 
-using replication::ReplicaSetConfig;
 using replication::ReplicationProgress;
 
 constexpr const char* kPath = "/node/replication/flow-control";
 
-/// The primary of a set of three, as far as its times are concerned: "b:1" and "c:1" are what the test says of them.
+/// The primary of a set of three, which loses its majority only after an hour: "b:1" and "c:1" have what the test says.
 class FlowControlTest : public CommandTest {
  protected:
   FlowControlTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {
     becomePrimary(server);
     EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 0}]})"));
-    ReplicationProgress::Role role = progress().role();
-    role.config = *ReplicaSetConfig::parse(R"({"_id": "rs", "members": [{"_id": 0, "host": "n1:1"},
-        {"_id": 1, "host": "b:1"}, {"_id": 2, "host": "c:1"}]})"_json);
-    progress().setRole(role);
+    EXPECT_TRUE(succeeds(R"({"replSetReconfig": {"_id": "rs", "version": 9, "members": [{"_id": 0, "host": "n1:1"},
+                             {"_id": 1, "host": "b:1"}, {"_id": 2, "host": "c:1"}],
+                             "settings": {"electionTimeoutMillis": 3600000}}, "force": true})",
+                         "admin"));
     setMinimum(2);
     catchUp();
     server.node.advance(2s);
@@ -79,6 +79,10 @@ class FlowControlTest : public CommandTest {
 
  private:
   int last_ = 0;
+};
+
+struct FlowControlOfOne : CommandTest {
+  FlowControlOfOne() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) { becomePrimary(server); }
 };
 
 TEST_F(FlowControlTest, NothingIsHeldBackWhileTheSetKeepsUp) {  // LCK-015
@@ -179,13 +183,32 @@ TEST_F(FlowControlTest, ReadsAndServicesAreNotHeldBack) {  // LCK-009
       << "what is not replicated makes nobody lag";
 }
 
-TEST_F(FlowControlTest, LongWritesTakeATicketEachTimeTheyTakeTheirLocks) {
-  fallBehind();
-  server.node.advance(1s);
+TEST_F(FlowControlTest, AWriteTakesATicketEachTimeItTakesItsLocks) {
   const int64_t before = server.admission.flow().acquired();
-  const auto write = insert();
-  ASSERT_TRUE(write->done);
+  ASSERT_TRUE(insert()->done);
   EXPECT_EQ(server.admission.flow().acquired(), before + 1) << "one, however many locks are below the global one";
+  std::string documents;
+  for (int id = 1000; id < 3000; ++id) documents += (id > 1000 ? "," : "") + ("{\"_id\": " + std::to_string(id) + "}");
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "writeConcern": {"w": 1}, "documents": [)" + documents + "]}"));
+  EXPECT_GT(server.admission.flow().acquired(), before + 2) << "a long write gives its locks up on the way";
+}
+
+TEST_F(FlowControlTest, ProfilesShowTheTickets) {  // LCK-021
+  ASSERT_TRUE(succeeds(R"({"profile": 2})"));
+  ASSERT_TRUE(insert()->done);
+  const auto record = run(R"({"find": "system.profile", "filter": {"op": "insert"}})");
+  EXPECT_EQ(record.view().at("cursor.firstBatch.0.flowControl.acquireCount").toInt64(), 1)
+      << bson::toRelaxedJson(record);
+}
+
+/// Nobody would elect it: a set that could not note a term would have no primary.
+TEST_F(FlowControlOfOne, ANewPrimaryNotesItsTermWithoutATicket) {  // LCK-020
+  ASSERT_TRUE(server.node.wait(supervisors::controlActor(server.node, kPath, supervisors::ControlAction::kPark, "test"))
+                  .isOK());
+  ASSERT_TRUE(succeeds(R"({"replSetStepDown": 1, "force": true})", "admin"));
+  server.admission.flow().refresh(0);
+  for (int i = 0; i < 100 && !server.server->membership->view()->isWritable(); ++i) server.node.advance(100ms);
+  EXPECT_TRUE(server.server->membership->view()->isWritable());
 }
 
 TEST_F(FlowControlTest, ANodeThatMayNotWriteHoldsNothingBack) {  // LCK-019
