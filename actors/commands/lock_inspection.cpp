@@ -6,6 +6,7 @@
 
 #include "actors/commands/families.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/finished_operation.hpp"
 #include "actors/server/request.hpp"
 
 namespace troupe::commands {
@@ -131,6 +132,10 @@ void appendLocks(bson::Builder& row, const std::vector<ResourceView>& resources,
   row.close().append("waitingForLock", waiting);
   if (const storage::Locker* shown = operation.shownLocker())
     row.append("lockStats", lockStatistics(shown->statistics()));
+  const auto& flow = operation.metrics.flowControl;
+  row.append("waitingForFlowControl", flow.isWaiting.load()).openDocument("flowControlStats");
+  appendFlowControl(row, operation.metrics);
+  row.close();
   row.append("admissionPriority", storage::nameOf(operation.priority()));
 }
 

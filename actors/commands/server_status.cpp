@@ -9,8 +9,8 @@
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/lock_inspection.hpp"
+#include "actors/commands/replication_status.hpp"
 #include "actors/kernel/node.hpp"
-#include "actors/replication/replica_view.hpp"
 #include "actors/server/finished_operation.hpp"
 #include "actors/server/session_registry.hpp"
 #include "actors/server/shown_command.hpp"
@@ -155,22 +155,7 @@ void appendMetrics(bson::Builder& b, ServerContext& server) {
                               c.scrubbedDamagedTables.load(), "tables", c.scrubbedTables.load()));
   b.append("ttl", bson::doc("deletedDocuments", c.ttlDeletedDocuments.load(), "passes", c.ttlPasses.load(), "subPasses",
                             c.ttlSubPasses.load()));
-  if (server.membership) {
-    b.openDocument("repl").openDocument("stateTransition");
-    server.membership->view()->figures.appendStateTransitions(b);
-    b.close().close();
-  }
-  b.close();
-}
-
-/// Section `repl` of a member of a replica set, with its election counters.
-void appendReplication(bson::Builder& b, const ServerContext& server) {
-  if (!server.membership) return;
-  const auto view = server.membership->view();
-  b.openDocument("repl");
-  replication::appendHello(b, *server.membership, *view, server.progress->times(), true);
-  b.close().openDocument("electionMetrics");
-  view->figures.appendElections(b);
+  appendReplicationMetrics(b, server);
   b.close();
 }
 

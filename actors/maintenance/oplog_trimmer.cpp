@@ -32,16 +32,19 @@ Status OplogTrimmer::trimOnce() {
   operation.setWriteMode(storage::WriteMode::kUnreplicated);
   storage::RecoveryUnit& unit = operation.recoveryUnit();
   if (!counted_) {
+    const TimePoint begun = environment().now();
     TROUPE_ASSIGN(counted_, oplog_->scan(unit, kEntriesInSlice));
+    oplog_->noteScan(std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - begun));
     unit.abandonSnapshot();
     if (!counted_) return Status::OK();
   }
   const auto now = node().environment().wallNow().time_since_epoch();
   const int64_t millis = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   for (;;) {
+    const TimePoint begun = environment().now();
     TROUPE_ASSIGN(const bool went, oplog_->truncateOldest(unit, millis, needed_ ? needed_() : std::nullopt));
     if (!went) return Status::OK();
-    ++truncated_;
+    oplog_->noteTruncation(std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - begun));
   }
 }
 

@@ -24,7 +24,8 @@ class OplogTrimmer final : public Actor {
   Behaviour behaviour() override { return {}; }
   void onStart() override;
   bson::Document describe() const override {
-    return bson::doc("truncated", truncated_, "lastError", lastError_, "markers", oplog_->markers().describe());
+    return bson::doc("truncated", oplog_->figures().truncations, "lastError", lastError_, "markers",
+                     oplog_->markers().describe());
   }
 
  private:
@@ -35,7 +36,6 @@ class OplogTrimmer final : public Actor {
   const storage::OperationServices services_;
   const Needed needed_;
   bool counted_ = false;
-  int64_t truncated_ = 0;
   std::string lastError_;
 };
 

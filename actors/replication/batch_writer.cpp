@@ -107,7 +107,8 @@ BatchWriter::BatchWriter(const Parts& parts, const Options& options)
       log_(parts.log),
       services_(withoutTickets(parts.services)),
       options_(options),
-      applier_(parts.catalog, options.mode) {}
+      applier_(parts.catalog, options.mode),
+      applied_(parts.applied) {}
 
 Task<Status> BatchWriter::write(OplogBatch batch) {
   TROUPE_CO_ASSIGN(const auto holding, co_await begin(std::move(batch)));
@@ -248,9 +249,10 @@ Task<Status> BatchWriter::writeCollection(std::shared_ptr<Writing> writing, Entr
   storage::UnitLimits limits = options_.unit;
   ConflictRetry retry = patientRetry();
   while (!entries.empty() && !writing->hasFailed()) {
+    const TimePoint begun = node_.environment().now();
     const auto done = applyInUnit(applier_, *operation, entries, limits);
     if (done.isOK()) {
-      units_.fetch_add(1, std::memory_order_relaxed);
+      noteUnit(*entries.front(), *done, begun);
       entries = entries.subspan(*done);
       retry = patientRetry();
       if (!entries.empty()) co_await node_.nextTurn();
@@ -262,13 +264,19 @@ Task<Status> BatchWriter::writeCollection(std::shared_ptr<Writing> writing, Entr
   co_return Status::OK();
 }
 
+void BatchWriter::noteUnit(const OplogEntry& first, size_t count, TimePoint begun) {
+  units_.fetch_add(1, std::memory_order_relaxed);
+  if (applied_) applied_({first, count, node_.environment().now() - begun});
+}
+
 Task<Status> BatchWriter::writeAlone(std::shared_ptr<Holding> holding) {
   const auto operation = operationFor(holding->batch);
   ConflictRetry retry = patientRetry();
   for (;;) {
+    const TimePoint begun = node_.environment().now();
     Status done = co_await applyAlone(holding, operation);
     if (done.isOK()) {
-      units_.fetch_add(1, std::memory_order_relaxed);
+      noteUnit(holding->batch.entries().front(), 1, begun);
       co_return done;
     }
     const bool again = co_await retries(retry, toBeRetried(done));

@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -42,11 +43,19 @@ class BatchWriter {
     size_t entriesPerWriter = 32;                              ///< below that a batch gets fewer writers
     storage::UnitLimits unit = {};
   };
+  /// Entries of one collection that were written in one storage transaction, or one entry alone.
+  struct AppliedUnit {
+    const storage::OplogEntry& first;
+    size_t count = 1;
+    Duration took{};
+  };
   struct Parts {
     Node& node;
     storage::Catalog& catalog;
     storage::OplogStore& log;
     storage::OperationServices services;  ///< its tickets are not asked for: an applier must not wait behind clients
+    /// Hears of each unit, on the thread that wrote it; must not block. May be null.
+    std::function<void(const AppliedUnit&)> applied = {};
   };
   BatchWriter(const Parts& parts, const Options& options);
 
@@ -86,6 +95,7 @@ class BatchWriter {
   Task<Status> writeCollection(std::shared_ptr<Writing> writing, Entries entries);
   Task<Status> writeAlone(std::shared_ptr<Holding> holding);
   Task<Status> applyAlone(std::shared_ptr<Holding> holding, std::shared_ptr<storage::OperationContext> operation);
+  void noteUnit(const storage::OplogEntry& first, size_t count, TimePoint begun);
   /// Waits before the next attempt; false: the failure is final.
   Task<bool> retries(storage::ConflictRetry& retry, Status failure);
 
@@ -95,6 +105,7 @@ class BatchWriter {
   const storage::OperationServices services_;
   const Options options_;
   const storage::OperationApplier applier_;
+  const std::function<void(const AppliedUnit&)> applied_;
   std::atomic<bool> begun_{false};
   std::atomic<int64_t> units_{0}, conflicts_{0};
 };

@@ -33,6 +33,7 @@ void ElectionFigures::count(const Snapshot<Topology>& before, const machines::Ou
     ++stepDowns_;
     stepDownsByHigherTerm_ += is.term > was.term ? 1 : 0;
   }
+  if (stateOf(before) != MemberState::kSecondary && stateOf(outcome.next) == MemberState::kSecondary) ++timesSecondary_;
   countCatchUp(before, outcome);
 }
 

@@ -19,6 +19,8 @@ class ElectionFigures {
 
   /// Why it stood last, as replSetGetStatus names it; empty: it never did.
   std::string_view lastReason() const;
+  /// How often it became a secondary.
+  int64_t timesSecondary() const { return timesSecondary_; }
   /// `electionMetrics` of serverStatus.
   void appendElections(bson::Builder& out) const;
   /// `metrics.repl.stateTransition` of serverStatus.
@@ -38,6 +40,7 @@ class ElectionFigures {
   std::optional<ElectionReason> standing_;  ///< why it stands, or stood last
   int64_t stepDownsByHigherTerm_ = 0, stepDowns_ = 0;
   int64_t catchUps_ = 0, catchUpsSucceeded_ = 0, catchUpsSkipped_ = 0, catchUpsTimedOut_ = 0, catchUpsByNewTerm_ = 0;
+  int64_t timesSecondary_ = 0;
   bool catchesUp_ = false;  ///< a catch-up is under way
   const char* lastTransition_ = "";
   int64_t killed_ = 0, left_ = 0;

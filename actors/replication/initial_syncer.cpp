@@ -344,7 +344,7 @@ Task<InitialSyncer::Done> InitialSyncer::done(EndAttempt) {
 Task<InitialSyncer::Done> InitialSyncer::done(LeaveStartup leave) {
   parts_.done(leave.at);
   parts_.writes->slots.advanceTo(leave.at.timestamp);
-  parts_.status->endAttempt("OK", wallNow());
+  parts_.status->endAttempt(SyncStatus::kSucceeded, wallNow());
   parts_.status->end(wallNow());
   co_await untilState(false);
   note("The initial sync is over", parts_.status->toBson(wallNow()));
@@ -354,6 +354,7 @@ Task<InitialSyncer::Done> InitialSyncer::done(LeaveStartup leave) {
 Task<InitialSyncer::Done> InitialSyncer::done(GiveUpSync end) {
   parts_.log->error(kSyncComponent, 21200, kSyncContext, "The initial sync has failed: this node ends",
                     bson::doc("reason", end.why));
+  parts_.status->giveUp();
   parts_.fail(Status(ErrorCode::kInitialSyncFailure, end.why));
   co_return std::optional<Event>();
 }

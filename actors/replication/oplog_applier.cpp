@@ -24,6 +24,18 @@ ApplyFigures::Values ApplyFigures::get() const {
   return values_;
 }
 
+void ApplyFigures::countKinds(std::span<const storage::OplogEntry> entries) {
+  for (const storage::OplogEntry& each : entries) {
+    switch (each.operation.kind) {
+      case storage::OplogKind::kInsert: ++values_.inserts; break;
+      case storage::OplogKind::kUpdate: ++values_.updates; break;
+      case storage::OplogKind::kRemove: ++values_.removes; break;
+      case storage::OplogKind::kCommand: ++values_.commands; break;
+      case storage::OplogKind::kNoop: break;
+    }
+  }
+}
+
 void ApplyFigures::noteBatch(const OplogBatch& batch, microseconds took) {
   constexpr double kMemoryMicros = 5e6;
   int64_t bytes = 0;
@@ -32,6 +44,7 @@ void ApplyFigures::noteBatch(const OplogBatch& batch, microseconds took) {
   ++values_.batches;
   values_.entries += static_cast<int64_t>(batch.count);
   values_.bytes += bytes;
+  countKinds(batch.entries());
   values_.micros += took.count();
   values_.applied = batch.entries().back().opTime;
   values_.wallMillis = batch.entries().back().wall.millis;

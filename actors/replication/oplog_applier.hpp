@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "actors/kernel/actor.hpp"
@@ -32,7 +33,8 @@ class ApplyFigures {
  public:
   struct Values {
     int64_t batches = 0, entries = 0, bytes = 0;
-    int64_t micros = 0;      ///< that batches took, all together
+    int64_t micros = 0;                                           ///< that batches took, all together
+    int64_t inserts = 0, updates = 0, removes = 0, commands = 0;  ///< entries by kind; notes are none of them
     int64_t waiting = 0;     ///< entries that were taken from the buffer and are not applied
     OpTime applied;          ///< end of the last batch; null: there was none
     int64_t wallMillis = 0;  ///< of that entry, on the clock of its writer
@@ -43,6 +45,8 @@ class ApplyFigures {
   void noteWaiting(size_t entries);
 
  private:
+  void countKinds(std::span<const storage::OplogEntry> entries);
+
   mutable std::mutex mutex_;
   Values values_;
   double recentEntries_ = 0, recentMicros_ = 0;  ///< weighted towards the last ones

@@ -1,5 +1,6 @@
 #include "actors/replication/oplog_fetcher.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include "messaging/errors/co_status.hpp"
@@ -32,7 +33,10 @@ machines::HostOptions<Fetching> OplogFetcher::hostOptions(const FetcherParts& pa
   options.perform = [](Actor& host, Action action, machines::Doing<Event>) {
     return static_cast<OplogFetcher&>(host).perform(std::move(action));
   };
-  options.observe = parts.observe;
+  options.observe = [figures = parts.figures, next = parts.observe](const auto& now, const auto& outcome) {
+    if (figures) figures->count(outcome);
+    if (next) next(now, outcome);
+  };
   return options;
 }
 
@@ -149,6 +153,7 @@ Task<FetchEnded> OplogFetcher::pull(Fetch fetch, std::shared_ptr<Pull> pull) {
   bson::Document find = tailingFind(pull->last);
   auto opened = co_await parts_.members->read(fetch.source, "local", std::move(find), parts_.credit);
   if (!opened.isOK()) co_return brokenBy(fetch, *pull, opened.status());
+  if (parts_.figures) parts_.figures->noteReader();
   FetchEnded ended = co_await readOn(fetch, pull, **opened);
   co_return ended;
 }
@@ -158,7 +163,10 @@ Task<FetchEnded> OplogFetcher::readOn(Fetch fetch, std::shared_ptr<Pull> pull, R
     if (pull->isAbandoned) co_return FetchEnded{};
     if (std::string why = whyToChange(snapshot(), look()); !why.empty())
       co_return endOf(fetch, FetchEnd::kUnfit, std::move(why));
+    const TimePoint asked = environment().now();
     const auto batch = co_await documents.next();
+    if (parts_.figures)
+      parts_.figures->noteBatch(std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - asked));
     if (pull->isAbandoned) co_return FetchEnded{};
     if (!batch.isOK()) co_return brokenBy(fetch, *pull, batch.status());
     const bool hasLog = pull->last != OpTime();
@@ -208,6 +216,7 @@ Task<bool> OplogFetcher::push(std::shared_ptr<Pull> pull, std::vector<FetchedEnt
     pull->entries += count;
     pull->bytes += bytes;
     ++pull->batches;
+    if (parts_.figures) parts_.figures->noteEntries(count, bytes);
   }
   for (auto& waiter : std::exchange(pull->awaitingPush, {})) waiter.set(troupe::Done{});
   co_return pushed;

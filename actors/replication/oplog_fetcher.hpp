@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/machines/machine_host.hpp"
+#include "actors/replication/fetch_figures.hpp"
 #include "actors/replication/oplog_buffer.hpp"
 #include "actors/replication/remote_members.hpp"
 #include "actors/replication/source_log.hpp"
@@ -67,6 +68,8 @@ struct FetcherParts {
   std::function<Task<Status>()> initialSync;
   /// Makes the node RECOVERING to others, or ends that. Called again while it is so. May be null.
   std::function<Task<Status>(bool on)> setMaintenance;
+  /// Counts what is fetched. May be null.
+  FetchFigures* figures = nullptr;
   /// Writes a line to the node's log. May be null.
   std::function<void(std::string_view message, const bson::Document& attributes)> log;
   /// Bytes that a source may have sent and that were not read yet.

@@ -63,6 +63,7 @@ void PrimaryProgress::note() {
     applied = {*term_, written};
   }
   progress_.noteApplied(applied);
+  if (hear_) hear_(applied);
 }
 
 }  // namespace troupe::replication

@@ -1,9 +1,11 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "actors/replication/replication_progress.hpp"
 #include "storage/oplog/replicated_writes.hpp"
@@ -12,11 +14,13 @@ namespace troupe::replication {
 
 /// Tells ReplicationProgress what a primary has applied: its own writes, up to the newest entry that is visible in the
 /// log without holes. Each move of the visible end is noted on the thread that commits; several at once are noted
-/// together. Made with make_shared; both arguments outlive all operations. Any thread.
+/// together. Made with make_shared; all arguments outlive all operations. Any thread.
 class PrimaryProgress : public std::enable_shared_from_this<PrimaryProgress> {
  public:
-  PrimaryProgress(storage::ReplicatedWrites& writes, ReplicationProgress& progress)
-      : writes_(writes), progress_(progress) {}
+  /// `hear` (may be null) is called with the newest entry each time, and must not block.
+  PrimaryProgress(storage::ReplicatedWrites& writes, ReplicationProgress& progress,
+                  std::function<void(const OpTime&)> hear = {})
+      : writes_(writes), progress_(progress), hear_(std::move(hear)) {}
 
   /// What becomes visible from now on is of that term; nothing of it may have been written yet.
   void begin(int64_t term);
@@ -30,6 +34,7 @@ class PrimaryProgress : public std::enable_shared_from_this<PrimaryProgress> {
 
   storage::ReplicatedWrites& writes_;
   ReplicationProgress& progress_;
+  const std::function<void(const OpTime&)> hear_;
   std::mutex mutex_;
   std::optional<int64_t> term_;
   bson::Timestamp before_;  ///< the end of the log when the term began

@@ -48,6 +48,7 @@ void SyncStatus::noteRetry() {
 void SyncStatus::endAttempt(const std::string& outcome, bson::Date now) {
   const std::lock_guard lock(mutex_);
   if (attempts_.empty()) return;
+  if (outcome != kSucceeded) ++counts_.failedAttempts;
   attempts_.back().outcome = outcome;
   attempts_.back().span.end = now.millis;
 }
@@ -55,6 +56,17 @@ void SyncStatus::endAttempt(const std::string& outcome, bson::Date now) {
 void SyncStatus::end(bson::Date now) {
   const std::lock_guard lock(mutex_);
   span_.end = now.millis;
+  ++counts_.completed;
+}
+
+void SyncStatus::giveUp() {
+  const std::lock_guard lock(mutex_);
+  ++counts_.failures;
+}
+
+SyncStatus::Counts SyncStatus::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
 }
 
 void SyncStatus::addDatabase(const std::string& name, int64_t bytes) {

@@ -15,6 +15,9 @@ namespace troupe::replication {
 /// the actor of the sync and the copy it makes, read by anybody. Times are of the wall clock. Any thread.
 class SyncStatus {
  public:
+  /// The outcome of an attempt that has succeeded.
+  static constexpr const char* kSucceeded = "OK";
+
   void begin(bson::Date now);
   void beginAttempt(machines::NodeName source, bson::Date now);
   void setBeginning(const OpTime& fetching, const OpTime& applying, int64_t rollbackId);
@@ -22,6 +25,8 @@ class SyncStatus {
   /// A failure of the source that the attempt has got over.
   void noteRetry();
   void endAttempt(const std::string& outcome, bson::Date now);
+  /// All attempts have failed.
+  void giveUp();
   /// The member has its data.
   void end(bson::Date now);
 
@@ -34,6 +39,12 @@ class SyncStatus {
   void endCollection(const std::string& database, const std::string& ns, int64_t indexes, bson::Date now);
   void noteFetched(int64_t entries);
   void noteApplied(int64_t entries);
+
+  /// Since the start of the node. `failures`: syncs that were given up.
+  struct Counts {
+    int64_t completed = 0, failedAttempts = 0, failures = 0;
+  };
+  Counts counts() const;
 
   /// Empty when there was none in this life of the node.
   bson::Document toBson(bson::Date now) const;
@@ -72,6 +83,7 @@ class SyncStatus {
   Span span_;
   std::vector<Attempt> attempts_;  ///< the last one may be under way
   OpTime beginFetching_, beginApplying_, stop_;
+  Counts counts_;
   int64_t fetched_ = 0, applied_ = 0;  ///< entries of the log
   std::map<std::string, DatabaseCopy> databases_;
 };

@@ -37,6 +37,17 @@ void FinishedOperation::appendCosts(bson::Builder& out) const {
   if (m.deleted) out.append("ndeleted", m.deleted);
   if (m.writeConflicts) out.append("writeConflicts", m.writeConflicts);
   if (m.hasSortStage) out.append("hasSortStage", true);
+  if (m.flowControl.acquired.load(std::memory_order_relaxed) == 0 && m.flowControl.waits == 0) return;
+  out.openDocument("flowControl");
+  appendFlowControl(out, m);
+  out.close();
+}
+
+void appendFlowControl(bson::Builder& out, const storage::OperationMetrics& metrics) {
+  const auto& flow = metrics.flowControl;
+  if (const int64_t acquired = flow.acquired.load(std::memory_order_relaxed)) out.append("acquireCount", acquired);
+  if (const int64_t waits = flow.waits.load(std::memory_order_relaxed)) out.append("acquireWaitCount", waits);
+  if (const int64_t micros = flow.micros.load(std::memory_order_relaxed)) out.append("timeAcquiringMicros", micros);
 }
 
 void appendFailure(bson::Builder& out, const Status& outcome) {

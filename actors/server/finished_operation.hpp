@@ -24,6 +24,10 @@ struct FinishedOperation {
 /// Appends errCode, errName and errMsg (its beginning) of a failure; nothing of a success.
 void appendFailure(bson::Builder& out, const Status& outcome);
 
+/// Appends the tickets of flow control that an operation took and waited for (LCK-021): acquireCount, acquireWaitCount
+/// and timeAcquiringMicros. Nothing if it needed none.
+void appendFlowControl(bson::Builder& out, const storage::OperationMetrics& metrics);
+
 /// The kind of an operation, as currentOp and profiles name it: "query", "getmore", "insert", "update", "remove",
 /// "killcursors", else "command".
 std::string_view shownKind(std::string_view command);

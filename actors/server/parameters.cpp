@@ -56,6 +56,7 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   integer("maxSyncSourceLagSecs", maxSyncSourceLagSecs, 1, kMax, false);
   integer("periodicNoopIntervalSecs", periodicNoopIntervalSecs, 1, kMax, false);
   flag("createRollbackDataFiles", createRollbackDataFiles, true);
+  flowControl();
   share("transactionTooLargeForCacheThreshold", transactionTooLargeForCacheThreshold);
   readOnly("authenticationMechanisms", bson::array("SCRAM-SHA-1", "SCRAM-SHA-256"));
   readOnly("featureCompatibilityVersion", Value(bson::doc("version", "7.0")));
@@ -78,6 +79,21 @@ void Parameters::limits() {
   integer("partialMessageMemoryMB", partialMessageMemoryMB, 64, kMax);
   integer("adminMaxConnectionsPerAddress", adminMaxConnectionsPerAddress, 0, kMax);
   integer("adminRequestsPerSecondPerAddress", adminRequestsPerSecondPerAddress, 0, kMax);
+}
+
+void Parameters::flowControl() {
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  flag("enableFlowControl", enableFlowControl, true);
+  integer("flowControlTargetLagSeconds", flowControlTargetLagSeconds, 1, kMax);
+  share("flowControlThresholdLagPercentage", flowControlThresholdLagPercentage);
+  integer("flowControlMinTicketsPerSecond", flowControlMinTicketsPerSecond, 1, kMax);
+  integer("flowControlTicketAdderConstant", flowControlTicketAdderConstant, 0, kMax);
+  number("flowControlTicketMultiplierConstant", flowControlTicketMultiplierConstant, 1, 1000);
+  share("flowControlDecayConstant", flowControlDecayConstant);
+  share("flowControlFudgeFactor", flowControlFudgeFactor);
+  integer("flowControlSamplePeriod", flowControlSamplePeriod, 1, kMax);
+  integer("flowControlMaxSamples", flowControlMaxSamples, 2, kMax);
+  integer("flowControlWarnThresholdSeconds", flowControlWarnThresholdSeconds, 0, kMax);
 }
 
 /// `logLevel` is the verbosity of all components that have none of their own.
@@ -118,6 +134,18 @@ void Parameters::flag(std::string_view name, std::atomic<bool>& target, bool run
                         if (!e.is(bson::Type::kBool) && !e.isNumber())
                           return {ErrorCode::kTypeMismatch, std::string(name) + " must be a bool"};
                         target = e.truthy();
+                        return Status::OK();
+                      }});
+}
+
+void Parameters::number(std::string_view name, std::atomic<double>& target, double low, double high) {
+  entries_.push_back({name, true, [&target] { return Value(target.load()); },
+                      [&target, name, low, high](const Element& e) -> Status {
+                        const double v = e.toDouble(low - 1);
+                        if (!e.isNumber() || !(v >= low && v <= high))
+                          return {ErrorCode::kBadValue, std::string(name) + " must be between " + std::to_string(low) +
+                                                            " and " + std::to_string(high)};
+                        target = v;
                         return Status::OK();
                       }});
 }

@@ -58,6 +58,18 @@ class Parameters {
   std::atomic<int64_t> periodicNoopIntervalSecs{10};  ///< between the notes of an idle primary; at start-up only
   /// Documents that a rollback takes away are kept in files (RBK-007).
   std::atomic<bool> createRollbackDataFiles{true};
+  // Flow control (LCK-015); see state_machines/replication/flow_control.hpp.
+  std::atomic<bool> enableFlowControl{true};
+  std::atomic<int64_t> flowControlTargetLagSeconds{10};
+  std::atomic<double> flowControlThresholdLagPercentage{0.5};  ///< a share of the target lag
+  std::atomic<int64_t> flowControlMinTicketsPerSecond{100};
+  std::atomic<int64_t> flowControlTicketAdderConstant{500};
+  std::atomic<double> flowControlTicketMultiplierConstant{1.05};
+  std::atomic<double> flowControlDecayConstant{0.5};
+  std::atomic<double> flowControlFudgeFactor{0.95};
+  std::atomic<int64_t> flowControlSamplePeriod{1000};  ///< entries of the log from one sample to the next
+  std::atomic<int64_t> flowControlMaxSamples{1'000'000};
+  std::atomic<int64_t> flowControlWarnThresholdSeconds{10};  ///< of a commit point that does not move; 0: no warning
   std::atomic<int64_t> sessionTimeoutMinutes{30};
   std::atomic<int64_t> diskSpaceReserveMB{-1};          ///< see DiskGuard
   std::atomic<int64_t> concurrentReadTransactions{0};   ///< tickets; 0: they adapt to the throughput
@@ -92,6 +104,7 @@ class Parameters {
  private:
   void logging();
   void limits();
+  void flowControl();
   struct Entry {
     std::string_view name;
     bool runtime;
@@ -101,6 +114,7 @@ class Parameters {
   const Entry* find(std::string_view name) const;
   void integer(std::string_view name, std::atomic<int64_t>& target, int64_t low, int64_t high, bool runtime = true);
   void flag(std::string_view name, std::atomic<bool>& target, bool runtime);
+  void number(std::string_view name, std::atomic<double>& target, double low, double high);
   /// A number from 0 to 1.
   void share(std::string_view name, std::atomic<double>& target);
   void readOnly(std::string_view name, bson::Value value);

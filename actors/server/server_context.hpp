@@ -37,7 +37,9 @@ namespace troupe::storage {
 class OplogStore;
 }
 namespace troupe::replication {
+class FlowControlState;
 class Membership;
+struct MemberFigures;
 class ReplicationProgress;
 }  // namespace troupe::replication
 
@@ -129,10 +131,12 @@ struct ServerContext {
   /// An operator's action on an actor: "restart", "park", "resume", "trace" or "untrace". Errors: BadValue (no such
   /// action), NoSuchKey (no such actor), IllegalOperation.
   std::function<Task<Status>(std::string path, std::string action, std::string reason)> controlActor;
-  replication::Membership* membership = nullptr;         ///< null on a node that is no member of a replica set
-  replication::ReplicationProgress* progress = nullptr;  ///< a member's; null like `membership`
-  storage::OplogStore* oplog = nullptr;                  ///< a member's log
-  storage::OperationServices operations;                 ///< of every operation on this node
+  replication::Membership* membership = nullptr;          ///< null on a node that is no member of a replica set
+  replication::ReplicationProgress* progress = nullptr;   ///< a member's; null like `membership`
+  replication::FlowControlState* flow = nullptr;          ///< likewise
+  const replication::MemberFigures* following = nullptr;  ///< likewise
+  storage::OplogStore* oplog = nullptr;                   ///< a member's log
+  storage::OperationServices operations;                  ///< of every operation on this node
   WriteServices writes;
   ConnectionGate gate{identity.maxConnections};  ///< admission of connections
   query::IndexFilters indexFilters{};            ///< set by planCacheSetFilter

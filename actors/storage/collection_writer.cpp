@@ -47,8 +47,7 @@ Task<Status> CollectionWriter::note(bson::Document message) {
 Task<StatusWith<WriteTarget>> CollectionWriter::open(Namespace ns, IfMissing ifMissing) {
   for (LockMode mode = LockMode::kIX;;) {
     HeldLock lock = collectionLock(operation_, ns, mode);
-    if (!operation_.tryAdmit(true) || !lock.tryAcquire())
-      TROUPE_CO_TRY(co_await acquireLock(services_.node, operation_, lock));
+    if (!tryAcquireLock(operation_, lock)) TROUPE_CO_TRY(co_await acquireLock(services_.node, operation_, lock));
     CollectionPtr collection = services_.catalog.find(ns);
     if (collection && collection->isCapped() && mode == LockMode::kIX) {
       mode = LockMode::kX;

@@ -1,5 +1,7 @@
 #include "actors/storage/storage_waits.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "actors/storage/interruptible_wait.hpp"
@@ -34,6 +36,31 @@ Task<Status> awaitTicket(Node& node, OperationContext& operation, bool write) {
   co_return status;
 }
 
+Task<Status> awaitFlowTicket(Node& node, OperationContext& operation) {
+  auto promise = std::make_shared<Promise<Status>>();
+  auto outcome = promise->future();
+  auto& shown = operation.metrics.flowControl;
+  const TimePoint since = node.environment().now();
+  const auto wait =
+      operation.services().admission->flow().wait([promise](const Status& status) { promise->set(status); });
+  const auto end = [wait](const Status& why) { wait->fail(why); };
+  InterruptibleWait guard(node.environment(), operation, end, {.abandon = [wait] { wait->giveUp(); }});
+  shown.waits.fetch_add(1, std::memory_order_relaxed);
+  shown.isWaiting = true;
+  Status status = co_await outcome;
+  guard.settled();
+  shown.isWaiting = false;
+  const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(node.environment().now() - since);
+  shown.micros.fetch_add(waited.count(), std::memory_order_relaxed);
+  if (status.isOK()) operation.noteFlowTicket();
+  co_return status;
+}
+
+Task<Status> passFlowControl(Node& node, OperationContext& operation) {
+  if (operation.tryPassFlow()) co_return Status::OK();
+  co_return co_await awaitFlowTicket(node, operation);
+}
+
 /// Within the hierarchy an operation that waits for another one holds no ticket: the other may need it to go on.
 Task<Status> awaitLock(Node& node, OperationContext& operation, ResourceId resource, LockMode mode) {
   if (!isGlobalResource(resource.type())) operation.returnTicket();
@@ -61,6 +88,16 @@ HeldLock lockIn(OperationContext& operation, const storage::Namespace& ns, stora
                            : HeldLock::inEveryRole(operation, lowest, std::move(name), mode);
 }
 
+/// As HeldLock::needsFlowTicket, of locks that a yield gave up.
+bool needsFlowTicket(const storage::LockSnapshot& wanted) {
+  const auto holds = [&](ResourceId resource) {
+    return std::ranges::any_of(wanted, [&](const LockRequest& request) {
+      return request.resource.id() == resource && request.mode == LockMode::kIX;
+    });
+  };
+  return holds(ResourceId::stateTransition()) && holds(ResourceId::global());
+}
+
 Task<StatusWith<HeldLock>> acquired(Node& node, OperationContext& operation, HeldLock held) {
   TROUPE_CO_TRY(co_await acquireLock(node, operation, held));
   co_return StatusWith<HeldLock>(std::move(held));
@@ -82,12 +119,21 @@ Task<Status> admit(Node& node, OperationContext& operation, bool write) {
   co_return co_await awaitTicket(node, operation, write);
 }
 
+bool tryAcquireLock(OperationContext& operation, HeldLock& held) {
+  if (held.needsFlowTicket() && !operation.tryPassFlow()) return false;
+  if (!operation.tryAdmit(held.writes()) || !held.tryAcquire()) return false;
+  operation.useFlowTicket();
+  return true;
+}
+
 Task<Status> acquireLock(Node& node, OperationContext& operation, HeldLock& held) {
+  if (held.needsFlowTicket()) TROUPE_CO_TRY(co_await passFlowControl(node, operation));
   TROUPE_CO_TRY(co_await admit(node, operation, held.writes()));
   while (!held.tryAcquire()) {
     TROUPE_CO_TRY(co_await awaitLock(node, operation, held.next(), held.nextMode()));
     held.granted();
   }
+  operation.useFlowTicket();
   co_return co_await admit(node, operation, held.writes());
 }
 
@@ -121,6 +167,8 @@ Task<Status> resumeLocks(Node& node, OperationContext& operation) {
   if (wanted.empty()) co_return Status::OK();
   storage::Locker& locker = *operation.locker();
   const bool write = intentAbove(wanted.front().mode) == LockMode::kIX;
+  if (needsFlowTicket(wanted)) TROUPE_CO_TRY(co_await passFlowControl(node, operation));
+  operation.useFlowTicket();
   TROUPE_CO_TRY(co_await admit(node, operation, write));
   for (const LockRequest& request : wanted) {
     const ResourceId resource = request.resource.id();

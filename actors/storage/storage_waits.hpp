@@ -20,7 +20,10 @@ namespace troupe {
 /// refused, as its writes would: a change of the role, with all reads that queue behind it, would wait as long. `end`
 /// may be called from any thread, as that of InterruptibleWait. The result lives as long as the wait.
 storage::WriteFence::Watch endWithWrites(storage::OperationContext& operation, std::function<void(const Status&)> end);
-/// Acquires what is missing of the lock, after a ticket (LCK-008). Errors: Interrupted and its kin, MaxTimeMSExpired,
+/// Takes the lock, and the tickets that come before it, if nothing of that has to be waited for. False: `acquireLock`.
+bool tryAcquireLock(storage::OperationContext& operation, storage::HeldLock& held);
+/// Acquires what is missing of the lock, after the ticket of flow control that writers need and an execution ticket
+/// (LCK-008). Errors: Interrupted and its kin, MaxTimeMSExpired,
 /// WriteConflict (the wait would be a deadlock), NotWritablePrimary (writes are refused while a writer waits for a
 /// database or collection, whose wait a change of the role must not wait for). Locks acquired before a failure are
 /// released with `held`.

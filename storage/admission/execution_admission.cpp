@@ -6,7 +6,8 @@ ExecutionAdmission::ExecutionAdmission(TicketPool::Clock now, unsigned processor
     : now_(std::move(now)),
       probe_({}, processors),
       read_(now_, probe_.sizes().read),
-      write_(now_, probe_.sizes().write) {}
+      write_(now_, probe_.sizes().write),
+      flow_(now_) {}
 
 void ExecutionAdmission::setFixed(std::optional<int64_t> read, std::optional<int64_t> write) {
   const std::lock_guard lock(mutex_);

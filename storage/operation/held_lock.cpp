@@ -38,6 +38,14 @@ bool HeldLock::tryAcquire() {
   return isComplete();
 }
 
+bool HeldLock::needsFlowTicket() const {
+  constexpr size_t kGlobalLevel = 1;
+  static_assert(kLockPath[kGlobalLevel] == ResourceType::kGlobal);
+  if (!writes() || first_ != 0 || levels_ <= kGlobalLevel || depth_ > kGlobalLevel) return false;
+  if (levels_ == kGlobalLevel + 1 && mode_ != LockMode::kIX) return false;
+  return !covers(operation_->locker()->modeOf(ResourceId::global()), LockMode::kIX);
+}
+
 /// A lock may be missing here: one that a yield gave up and that was not acquired again.
 void HeldLock::reset() {
   if (!operation_) return;

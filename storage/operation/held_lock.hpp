@@ -41,6 +41,9 @@ class HeldLock {
   }
   /// Whether it announces writes: then the operation needs a write ticket.
   bool writes() const { return intentAbove(mode_) == LockMode::kIX; }
+  /// Whether the global lock in mode IX is among those that are missing, for writes that the members of a set have to
+  /// apply: what leaves out the state transition lock is not replicated.
+  bool needsFlowTicket() const;
   void reset();
 
  private:

@@ -36,6 +36,18 @@ void OperationContext::endUnit() {
   if (locker_ && locker_->inUnit()) locker_->endUnit();
 }
 
+bool OperationContext::tryPassFlow() {
+  if (hasFlowTicket_ || !services_.replicated || !services_.admission) return true;
+  if (priority() == AdmissionPriority::kImmediate) return true;
+  if (services_.admission->flow().tryTake()) noteFlowTicket();
+  return hasFlowTicket_;
+}
+
+void OperationContext::noteFlowTicket() {
+  hasFlowTicket_ = true;
+  metrics.flowControl.acquired.fetch_add(1, std::memory_order_relaxed);
+}
+
 bool OperationContext::tryAdmit(bool write) {
   if (!isAdmitted()) ticket_ = services_.admission->pool(write).tryTake(priority());
   return isAdmitted();

@@ -68,6 +68,11 @@ struct OperationMetrics {
   int64_t writeConflicts = 0;  ///< of all statements together
   std::atomic<int64_t> yields{0};
   int64_t replyBytes = 0;
+  /// Tickets of flow control (LCK-021); currentOp shows all of it.
+  struct FlowControl {
+    std::atomic<int64_t> acquired{0}, waits{0}, micros{0};
+    std::atomic<bool> isWaiting{false};
+  } flowControl;
   /// Time an awaitData cursor or awaitable hello spent blocked; excluded from latency.
   std::chrono::nanoseconds awaited{0};
   bool hasSortStage = false;
@@ -170,6 +175,12 @@ class OperationContext {
   /// Two-phase locking: releases within a unit of work wait for its end (LCK-004). `release`: once for an acquisition.
   void release(const ResourceId& resource);
   void endUnit();
+  /// Takes a ticket of flow control, unless it has one that is not used or needs none: operations of a node that stands
+  /// alone and immediate ones need none (LCK-009). False: it has to wait for one, which `noteFlowTicket` then notes.
+  bool tryPassFlow();
+  void noteFlowTicket();
+  /// The lock for which it was taken is held.
+  void useFlowTicket() { hasFlowTicket_ = false; }
   /// Takes a ticket of the pool of readers or writers, if it has none and one is free. True when it has one.
   bool tryAdmit(bool write);
   /// Takes a ticket of the present priority in place of the one it has, if one is free. False: it keeps the old one.
@@ -295,6 +306,7 @@ class OperationContext {
   std::span<const int32_t> statements_;
   // In this order: at the end the unit of work goes first, then the recovery unit, then the locks, then the ticket.
   std::atomic<AdmissionPriority> priority_{AdmissionPriority::kNormal};
+  bool hasFlowTicket_ = false;
   Ticket ticket_;
   std::atomic<uint64_t> lockerId_{0};
   std::optional<Locker> locker_;

@@ -1,4 +1,7 @@
 #pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -63,9 +66,26 @@ class OplogStore {
   /// Nobody else may use the log meanwhile.
   void countWith(std::shared_ptr<SizeInfo> size);
 
+  /// Of truncation since the opening, as serverStatus shows it. Any thread.
+  struct Figures {
+    int64_t truncations = 0, truncateMicros = 0;
+    int64_t scanMicros = 0;  ///< to count the entries that were there
+  };
+  Figures figures() const {
+    return {truncations_.load(std::memory_order_relaxed), truncateMicros_.load(std::memory_order_relaxed),
+            scanMicros_.load(std::memory_order_relaxed)};
+  }
+  void noteTruncation(std::chrono::microseconds took) {
+    truncations_.fetch_add(1, std::memory_order_relaxed);
+    truncateMicros_.fetch_add(took.count(), std::memory_order_relaxed);
+  }
+  void noteScan(std::chrono::microseconds took) { scanMicros_.fetch_add(took.count(), std::memory_order_relaxed); }
+
   TruncateMarkers& markers() { return markers_; }
   int64_t records() const { return markers_.records(); }
   int64_t bytes() const { return markers_.bytes(); }
+  /// Entries that were committed since the opening.
+  int64_t added() const { return markers_.added(); }
   const Table& table() const { return records_->table(); }
 
  private:
@@ -80,6 +100,7 @@ class OplogStore {
   bson::Timestamp truncatedTo_;  ///< everything up to it is gone: truncation need not look there again
   bson::Timestamp scanEnd_;      ///< newest entry at the opening
   bson::Timestamp scanned_;
+  std::atomic<int64_t> truncations_{0}, truncateMicros_{0}, scanMicros_{0};
 };
 
 }  // namespace troupe::storage

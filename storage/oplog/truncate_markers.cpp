@@ -49,6 +49,7 @@ void TruncateMarkers::add(bson::Timestamp newest, int64_t wallMillis, int64_t re
   const std::lock_guard lock(mutex_);
   records_ += records;
   bytes_ += bytes;
+  added_.fetch_add(records, std::memory_order_relaxed);
   grow(partial_, newest, wallMillis, records, bytes);
   if (partial_.bytes < markerBytesLocked()) return;
   // An entry that is committed late may be older than the marker before says: markers stay in order all the same.

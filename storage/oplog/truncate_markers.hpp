@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -52,6 +53,8 @@ class TruncateMarkers {
 
   int64_t records() const;
   int64_t bytes() const;
+  /// Entries that `add` was told of, also those that have gone since.
+  int64_t added() const { return added_.load(std::memory_order_relaxed); }
   size_t size() const;
   /// {markers: [{last, wall, records, bytes}], partial: {...}, totalRecords, totalBytes} for the admin page.
   bson::Document describe() const;
@@ -67,6 +70,7 @@ class TruncateMarkers {
   size_t scanned_ = 0;      ///< markers at the front that the scan has made
   int64_t records_ = 0;
   int64_t bytes_ = 0;
+  std::atomic<int64_t> added_{0};
 };
 
 }  // namespace troupe::storage

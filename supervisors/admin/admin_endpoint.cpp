@@ -8,6 +8,7 @@
 #include "supervisors/metrics/link_metrics.hpp"
 #include "supervisors/metrics/node_metrics.hpp"
 #include "supervisors/metrics/replica_metrics.hpp"
+#include "supervisors/metrics/replication_metrics.hpp"
 
 namespace troupe::supervisors {
 
@@ -18,7 +19,10 @@ AdminSources sourcesOf(server::ServerContext* server, std::shared_ptr<const link
   sources.metrics = [server, links = std::move(links)] {
     MetricSet metrics;
     addServerMetrics(metrics, *server);
-    if (server->membership) addReplicaMetrics(metrics, *server->membership);
+    if (server->membership) {
+      addReplicaMetrics(metrics, *server->membership);
+      addReplicationMetrics(metrics, *server);
+    }
     addActorMetrics(metrics, server->node);
     if (links) addLinkMetrics(metrics, *links);
     addProcessMetrics(metrics);

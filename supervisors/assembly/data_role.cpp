@@ -5,6 +5,7 @@
 
 #include "actors/kernel/node.hpp"
 #include "actors/maintenance/temporary_cleaner.hpp"
+#include "actors/replication/flow_control_state.hpp"
 #include "actors/replication/oplog_applier.hpp"
 #include "actors/replication/oplog_fetcher.hpp"
 #include "actors/storage/collection_writer.hpp"
@@ -33,7 +34,10 @@ bool follows(const replication::ReplicaView& now) {
 DataRole::DataRole(server::ServerContext& server, std::shared_ptr<replication::StateTransition> transition)
     : server_(server),
       transition_(std::move(transition)),
-      writes_(std::make_shared<replication::PrimaryProgress>(*server.operations.replicated, *server.progress)) {}
+      writes_(std::make_shared<replication::PrimaryProgress>(
+          *server.operations.replicated, *server.progress, [&server](const OpTime& newest) {
+            server.flow->noteWritten(newest, server.node.environment().coarseNow());
+          })) {}
 
 void DataRole::catchUp(const replication::CatchUp& wanted) { want({Mode::kCatchingUp, wanted.term, wanted.target}); }
 
@@ -163,6 +167,7 @@ Task<Status> DataRole::noteTerm(int64_t term) {
   if (server_.progress->applied() == OpTime{}) TROUPE_CO_TRY(co_await noteBeginning());
   storage::OperationContext operation(server_.operations);
   operation.setWriteTerm(term);
+  operation.setPriority(storage::AdmissionPriority::kImmediate);  // LCK-020: an election waits for it
   CollectionWriter writer(server_.writes, operation);
   const Status outcome = co_await writer.note(bson::doc("msg", "new primary"));
   if (!outcome.isOK())

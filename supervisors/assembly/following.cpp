@@ -72,6 +72,22 @@ void noteSource(server::ServerContext& server, const NodeName& source) {
   server.node.tell(server.node.address(replication::kProgressPath), local(replication::SourceChosen{}));
 }
 
+/// A member's slow operations are those of the log: whatever the profile settings of databases say, they get a line.
+std::function<void(const replication::BatchWriter::AppliedUnit&)> slowUnits(server::ServerContext& server) {
+  return [&server](const replication::BatchWriter::AppliedUnit& unit) {
+    const int64_t threshold = server.parameters.slowOperationMillis;
+    const int64_t millis = std::chrono::duration_cast<std::chrono::milliseconds>(unit.took).count();
+    if (threshold < 0 || millis < threshold) return;
+    const double share = server.parameters.slowOpSampleRate;
+    if (share < 1 && server.node.environment().randomShare() >= share) return;
+    const storage::LoggedOperation& first = unit.first.operation;
+    server.log.info(
+        Component::kReplication, 21232, "applier", "applied op",
+        bson::doc("op", std::string(1, static_cast<char>(first.kind)), "ns", first.ns, "ts",
+                  unit.first.opTime.timestamp, "entries", static_cast<int64_t>(unit.count), "durationMillis", millis));
+  };
+}
+
 }  // namespace
 
 Future<Done> RollbackTurn::await() {
@@ -91,8 +107,8 @@ void RollbackTurn::ended() {
 Following::Following(server::ServerContext& server, storage::OperationServices services)
     : members(linkedMembers(server.node)),
       buffer(kBufferBytes),
-      writer({server.node, server.catalog.unguarded(), *server.oplog, services}, {}),
-      copyWriter({server.node, server.catalog.unguarded(), *server.oplog, services},
+      writer({server.node, server.catalog.unguarded(), *server.oplog, services, slowUnits(server)}, {}),
+      copyWriter({server.node, server.catalog.unguarded(), *server.oplog, services, {}},
                  {.mode = storage::ApplyMode::kReplaying}),
       fetching(std::make_shared<replication::FetcherState>(server.membership->self())) {}
 
@@ -127,6 +143,7 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
                                      server.parameters.maxSyncSourceLagSecs);
   };
   parts.applied = [&server] { return server.progress->applied(); };
+  parts.figures = &following.fetched;
   parts.drained = [node = &server.node] { return askApplier(node, local(replication::DrainBuffer{})); };
   parts.opened = [node = &server.node] {
     node->tell(node->address(replication::kOplogApplierPath), local(replication::Resume{}));

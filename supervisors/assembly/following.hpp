@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "actors/replication/member_figures.hpp"
 #include "actors/replication/oplog_applier.hpp"
 #include "actors/replication/oplog_fetcher.hpp"
 #include "actors/replication/rollback_actor.hpp"
@@ -33,6 +34,8 @@ struct Following {
   replication::BatchWriter copyWriter;  ///< of an initial sync: what it carries out may be in the copy already
   replication::ApplierMemory applied;
   std::shared_ptr<replication::FetcherState> fetching;
+  replication::FetchFigures fetched;
+  const replication::MemberFigures figures{buffer, applied.figures, fetched};
   const std::shared_ptr<RollbackTurn> rollbackTurn = std::make_shared<RollbackTurn>();
 };
 

@@ -57,6 +57,9 @@ TEST_F(OplogTrimmerTest, TheOldestEntriesGoWhenTheLogHasOutgrownItsSize) {
   server.node.advance(2s);
   EXPECT_LE(entries(server), 120);
   EXPECT_GE(entries(server), 80);
+  const auto status = server.run(R"({"serverStatus": 1})"_json, "admin");  // TRN-001
+  EXPECT_GE(status.view().at("oplogTruncation.truncateCount").toInt64(), 1);
+  EXPECT_TRUE(status.view().at("oplogTruncation.totalTimeTruncatingMicros").ok());
   const auto newest = server.run(R"({"find": "oplog.rs", "sort": {"$natural": -1}, "limit": 1})"_json, "local");
   EXPECT_TRUE(commands::holds(newest, R"({"cursor": {"firstBatch": [{"o": {"_id": 300}}]}})"_json));
 }

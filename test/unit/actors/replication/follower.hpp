@@ -38,7 +38,9 @@ class Follower {
     log = std::move(*opened);
     node = std::make_unique<Node>(NodeOptions{.name = "n2", .environment = time, .manual = true});
     writer = std::make_unique<BatchWriter>(
-        BatchWriter::Parts{*node, *data.catalog, *log, services()},
+        BatchWriter::Parts{
+            *node, *data.catalog, *log, services(),
+            [this](const BatchWriter::AppliedUnit& unit) { units.emplace_back(unit.first.operation.ns, unit.count); }},
         BatchWriter::Options{
             .mode = options_.mode, .writers = options_.writers, .entriesPerWriter = 4, .unit = options_.unit});
   }
@@ -150,6 +152,8 @@ class Follower {
   Address applier;
   std::vector<OpTime> ends;  ///< of the batches
   std::vector<Status> failures;
+  std::vector<std::pair<std::string, size_t>>
+      units;  ///< storage transactions: of which namespace, and how many entries
 
  private:
   static Task<void> pushAll(OplogBuffer* buffer, std::vector<FetchedEntry> entries) {

@@ -1,5 +1,6 @@
 #include "actors/replication/oplog_applier.hpp"
 
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -12,6 +13,7 @@ using namespace std::chrono_literals;
 using bson::doc;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 // OPL-010, REP-020, REP-021.
@@ -219,6 +221,31 @@ TEST_P(OplogApplierTest, ItShowsWhatItHasDone) {
   EXPECT_EQ(details->state["bufferedEntries"].toInt64(), 0);
   EXPECT_TRUE(details->state["lagMillis"].ok());
   EXPECT_EQ(member->figures().applied, opTimeOf(log().back()));
+}
+
+TEST_P(OplogApplierTest, ItCountsEntriesByTheirKind) {
+  ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
+  update(1, "a", 1);
+  update(2, "a", 1);
+  make("test.d", {});
+  const auto member = follow();
+  member->applyAll(log());
+  const auto figures = member->figures();
+  EXPECT_EQ(figures.inserts, 3);
+  EXPECT_EQ(figures.updates, 2);
+  EXPECT_EQ(figures.removes, 0);
+  EXPECT_EQ(figures.commands, 1);
+}
+
+TEST_P(OplogApplierTest, ItTellsOfEachUnitOfWork) {
+  ASSERT_TRUE(insertAll({1, 2, 3, 4, 5}).isOK());
+  make("test.d", {});
+  const auto member = follow({.unit = {.maxEntries = 2}});
+  member->applyAll(log());
+  std::map<std::string, size_t> entries;
+  for (const auto& [ns, count] : member->units) entries[ns] += count;
+  EXPECT_THAT(entries, ElementsAre(Pair("test.$cmd", 1u), Pair("test.c", 5u)));
+  EXPECT_THAT(member->units, SizeIs(4)) << "three of the collection, and the command alone";
 }
 
 TROUPE_ON_BOTH_ENGINES(OplogApplierTest);

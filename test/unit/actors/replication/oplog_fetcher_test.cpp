@@ -46,6 +46,7 @@ class OplogFetcherTest : public KernelTest {
     };
     parts.setMaintenance = [this](bool on) { return noting(on ? "maintenance" : "no maintenance"); };
     parts.log = [this](std::string_view message, const bson::Document&) { lines.emplace_back(message); };
+    parts.figures = &figures;
     parts.observe = [this](const Snapshot<Fetching>& now, const auto&) { seen = now; };
     return parts;
   }
@@ -91,6 +92,7 @@ class OplogFetcherTest : public KernelTest {
 
   FakeMembers members{node};
   OplogBuffer buffer{1 << 20};
+  FetchFigures figures;
   std::shared_ptr<FetcherState> state = std::make_shared<FetcherState>("me");
   Candidates known;
   OpTime applied = entryAt(5), rolledBackTo;
@@ -114,6 +116,19 @@ TEST_F(OplogFetcherTest, FetchesWhatFollowsItsNewestEntryAndWhatIsWrittenLater) 
   node.run();
   EXPECT_EQ(taken(), range(11, 12));
   EXPECT_EQ(members.logs["s"].opened, 1);
+}
+
+TEST_F(OplogFetcherTest, CountsWhatItFetches) {
+  follow();
+  members.logs["s"].addRange(11, 12);
+  node.run();
+  const auto values = figures.get();
+  EXPECT_EQ(values.readers, 1);
+  EXPECT_EQ(values.entries, 7);
+  EXPECT_GT(values.bytes, 7 * 20);
+  EXPECT_GE(values.batches, 2);
+  EXPECT_EQ(values.selections, 1);
+  EXPECT_EQ(values.choseDifferent, 1);
 }
 
 TEST_F(OplogFetcherTest, GoesOnWhenNothingWasWrittenForAWhile) {
