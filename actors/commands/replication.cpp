@@ -11,7 +11,6 @@
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/storage/collection_writer.hpp"
-#include "messaging/description/bson_archive.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "state_machines/replication/topology_messages.hpp"
 #include "storage/oplog/oplog_store.hpp"
@@ -61,7 +60,7 @@ Task<Status> getConfig(Request& request) {
   if (!membership) co_return notReplicated();
   const auto view = membership->view();
   if (!view->config()) co_return notInitiated();
-  request.reply().append("config", machines::toBson(*view->config()));
+  request.reply().append("config", replication::shownConfig(*view->config()));
   co_return Status::OK();
 }
 

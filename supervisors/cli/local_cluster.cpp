@@ -160,12 +160,14 @@ StatusWith<LocalCluster> LocalCluster::openOrMake(const std::string& path, const
 std::string LocalCluster::uri() const {
   std::string hosts;
   for (const ClusterMember& member : plan_.members) hosts += (hosts.empty() ? "" : ",") + member.name();
-  return "mongodb://" + hosts + "/?replicaSet=" + plan_.set;
+  // Drivers would number their writes, which no member takes as yet.
+  return "mongodb://" + hosts + "/?replicaSet=" + plan_.set + "&retryWrites=false";
 }
 
-Status LocalCluster::launch(const ClusterMember& member) const {
+StatusWith<std::string> LocalCluster::program() { return findProgram("trouped", SearchPath::kToo); }
+
+Status LocalCluster::launch(const std::string& program, const ClusterMember& member) const {
   TROUPE_TRY(checkPorts(member));
-  TROUPE_ASSIGN(const std::string program, findProgram("trouped", SearchPath::kToo));
   const MemberFiles files = folder_.filesOf(member);
   std::vector<std::string> arguments{program,
                                      "--replSet",
@@ -226,13 +228,14 @@ Status LocalCluster::waitUntil(const std::function<bool(const Reports&)>& reache
 }
 
 Status LocalCluster::start(const std::function<bool()>& goOn) {
+  TROUPE_ASSIGN(const std::string daemon, program());
   TROUPE_ASSIGN(const auto lock, folder_.lock());
   std::vector<ClusterMember> missing;
   for (const ClusterMember& member : plan_.members)
     if (!runningMember(folder_.filesOf(member))) missing.push_back(member);
   for (const ClusterMember& member : missing) TROUPE_TRY(checkPorts(member));  // all of them before any is started
   TROUPE_TRY(folder_.write(plan_));
-  for (const ClusterMember& member : missing) TROUPE_TRY(launch(member));
+  for (const ClusterMember& member : missing) TROUPE_TRY(launch(daemon, member));
   for (const ClusterMember& member : plan_.members) TROUPE_TRY(untilAnswers(member, goOn));
   TROUPE_TRY(initiateIfNew());
   return waitUntil(isReady, goOn);
@@ -273,9 +276,10 @@ StatusWith<bool> LocalCluster::kill(int64_t number) {
 Status LocalCluster::restart(int64_t number, const std::function<bool()>& goOn) {
   TROUPE_ASSIGN(const auto lock, folder_.lock());
   TROUPE_ASSIGN(const auto which, member(number));
+  TROUPE_ASSIGN(const std::string daemon, program());
   TROUPE_TRY(endMember(folder_.filesOf(which), SIGTERM, kToEnd).status());
   TROUPE_TRY(folder_.write(plan_));  // an operator may have taken its disk away
-  TROUPE_TRY(launch(which));
+  TROUPE_TRY(launch(daemon, which));
   TROUPE_TRY(untilAnswers(which, goOn));
   const auto isBack = [&](const Reports& now) { return hasData(now[static_cast<size_t>(number) - 1]); };
   return waitUntil(isBack, goOn, number);

@@ -68,7 +68,8 @@ class LocalCluster {
  private:
   LocalCluster(ClusterFolder folder, ClusterPlan plan) : folder_(std::move(folder)), plan_(std::move(plan)) {}
   StatusWith<ClusterMember> member(int64_t number) const;
-  Status launch(const ClusterMember& member) const;
+  static StatusWith<std::string> program();
+  Status launch(const std::string& program, const ClusterMember& member) const;
   Status untilAnswers(const ClusterMember& member, const std::function<bool()>& goOn) const;
   Status initiateIfNew() const;
   /// Fails as soon as a member ends, or this one if `only` one is waited for.
