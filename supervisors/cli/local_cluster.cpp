@@ -59,7 +59,7 @@ StatusWith<std::vector<ClusterMember>> choosePorts(const LocalCluster::Wishes& w
 
 Status ended(const ClusterMember& member, const MemberFiles& files) {
   const std::string why = lastError(files);
-  return {ErrorCode::kHostUnreachable,
+  return {ErrorCode::kOperationFailed,
           fmt::format("member {} has ended{}{}; its log is {}", member.id, why.empty() ? "" : ": ", why, files.log)};
 }
 

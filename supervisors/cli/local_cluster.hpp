@@ -53,7 +53,7 @@ class LocalCluster {
   std::string uri() const;
 
   /// Starts the members that do not run, initiates the set if it is new, and waits until all have data. `goOn` is asked
-  /// meanwhile. Errors: FileNotOpen (no trouped), SocketException, HostUnreachable (one ended), ExceededTimeLimit,
+  /// meanwhile. Errors: FileNotOpen (no trouped), SocketException, OperationFailed (one ended), ExceededTimeLimit,
   /// Interrupted, those of replSetInitiate.
   Status start(const std::function<bool()>& goOn = [] { return true; });
   /// Stops all members in order, the primary last; gives how many were running.
