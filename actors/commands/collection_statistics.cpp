@@ -13,6 +13,7 @@
 #include "messaging/bson/numeric.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/operation/held_lock.hpp"
+#include "storage/oplog/oplog_collection.hpp"
 #include "storage/validation/validate.hpp"
 
 namespace troupe::commands {

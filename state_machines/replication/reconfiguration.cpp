@@ -76,6 +76,7 @@ void finishInitiation(Turn& t) {
   ReplicaSetConfig config = std::move(t.mem.change->next);
   endInitiation(t);
   t.doc.founder = true;
+  t.mem.ownData = false;
   install(t, std::move(config));
   t.conclude(OpenCommand::kInitiate, Status::OK());
 }
@@ -138,6 +139,8 @@ void onInitiateDeadline(Turn& t, const InitiateDeadline&) {
                  fmt::format("these members of the new set did not answer: {}", fmt::join(t.mem.awaited, ", ")));
 }
 
+void onOwnData(Turn& t, const OwnData& report) { t.mem.ownData = report.held && !t.hasConfig(); }
+
 void onReconfig(Turn& t, const Reconfig& command) {
   if (!t.hasConfig()) return t.refuse(ErrorCode::kNotYetInitialized, "the replica set has not been initiated");
   ReplicaSetConfig next = command.config;
@@ -175,6 +178,7 @@ void proceedWithReconfig(Turn& t) {
 
 void learnConfig(Turn& t, const ReplicaSetConfig& config, const NodeName& self) {
   if (config.id != t.doc.setName || !config.validate().isOK()) return;
+  if (t.mem.ownData) return;
   if (t.hasConfig() && !config.configVersion().isNewerThan(t.config().configVersion())) return;
   if (t.hasConfig() && config.settings.replicaSetId != t.config().settings.replicaSetId) return;
   if (!isPlausible(t, config.term)) return;

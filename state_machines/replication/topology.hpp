@@ -114,7 +114,8 @@ struct Topology : machines::Machine<Topology> {
     std::string setName;  ///< of the set it was started for
     LastVote lastVote;
     std::optional<ReplicaSetConfig> config;
-    bool founder = false;  ///< replSetInitiate gave it the first config: the set's data are its own, and its log is the first
+    bool founder =
+        false;  ///< replSetInitiate gave it the first config: the set's data are its own, and its log is the first
     bool operator==(const Document&) const = default;
   };
 
@@ -135,6 +136,7 @@ struct Topology : machines::Machine<Topology> {
     bool maintenance = false;                 ///< it is RECOVERING to others, and does not stand
     bool rollingBack = false;                 ///< it is in ROLLBACK, and does not stand
     bool copyingData = false;                 ///< it is in STARTUP2, and does not stand
+    bool ownData = false;                     ///< without a config: it holds data, and joins no set
     bool priorityTakeover = false;            ///< PriorityTakeoverDue is armed
     bool catchUpTakeover = false;             ///< CatchUpTakeoverDue is armed
     bool operator==(const Memory&) const = default;
@@ -145,7 +147,7 @@ struct Topology : machines::Machine<Topology> {
                    ElectionTimeout, HeartbeatDue, LivenessTimeout, PriorityTakeoverDue, CatchUpTakeoverDue,
                    CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, InitiateDeadline,     // timers
                    Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance, RollingBack, CopyingData,  // commands
-                   AppliedAdvanced, CatchUpDone, DrainDone, Unreachable>;                                // reports
+                   OwnData, AppliedAdvanced, CatchUpDone, DrainDone, Unreachable>;                       // reports
   using Message = std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, Done>;
   using Action = std::variant<AnnounceRole, InterruptOperations, RefuseWrites, AcceptWrites, InstallConfig, CatchUp,
                               Drain, Conclude>;
@@ -176,8 +178,8 @@ TROUPE_DESCRIBE(troupe::replication::MemberView, 0, host, state, term, applied, 
 TROUPE_DESCRIBE(troupe::replication::StepDownAttempt, 0, force, stepDownPeriod, handoff)
 TROUPE_DESCRIBE(troupe::replication::ConfigChange, 0, stage, next)
 TROUPE_DESCRIBE(troupe::replication::Topology::Memory, 0, phase, term, applied, durable, source, members, standing,
-                granted, refused, awaited, target, stepDown, change, frozen, maintenance, rollingBack, copyingData, priorityTakeover,
-                catchUpTakeover)
+                granted, refused, awaited, target, stepDown, change, frozen, maintenance, rollingBack, copyingData,
+                ownData, priorityTakeover, catchUpTakeover)
 TROUPE_ENUM(troupe::replication::ElectionReason, (kElectionTimeout, "electionTimeout"),
             (kPriorityTakeover, "priorityTakeover"), (kCatchUpTakeover, "catchupTakeover"),
             (kStepUpCommand, "stepUpRequest"), (kHandoff, "stepUpRequestSkipDryRun"),

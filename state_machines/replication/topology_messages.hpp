@@ -163,6 +163,11 @@ struct CopyingData {
 
 // Reports of this node.
 
+/// Whether a node without a config holds data of its own, as a standalone node that was started for a set does:
+/// reported before it hears from members, for no set may take these data away from it.
+struct OwnData {
+  bool held = false;
+};
 /// The data layer has applied operations up to there; reported after a start too. The rest is passed on to the others
 /// with heartbeats, and decides nothing here.
 struct AppliedAdvanced {
@@ -257,6 +262,7 @@ TROUPE_DESCRIBE(troupe::replication::Freeze, 0, period)
 TROUPE_DESCRIBE(troupe::replication::Maintenance, 0, on)
 TROUPE_DESCRIBE(troupe::replication::RollingBack, 0, on)
 TROUPE_DESCRIBE(troupe::replication::CopyingData, 0, on)
+TROUPE_DESCRIBE(troupe::replication::OwnData, 0, held)
 TROUPE_DESCRIBE(troupe::replication::AppliedAdvanced, 0, applied, durable, source)
 TROUPE_DESCRIBE(troupe::replication::CatchUpDone, 0, term)
 TROUPE_DESCRIBE(troupe::replication::DrainDone, 0, term)
