@@ -1,10 +1,10 @@
 #include "supervisors/cli/local_cluster.hpp"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ constexpr auto kToEnd = std::chrono::minutes(1);
 constexpr auto kBetweenLooks = std::chrono::milliseconds(100);
 
 constexpr uint16_t kFirstAdminPort = 28017;
-constexpr double kCacheSizeGB = 0.25;  ///< of each member: by default a daemon takes half of the machine
+constexpr double kSmallestCacheGB = 0.25, kLargestCacheGB = 1;
 constexpr const char* kSet = "rs0";
 
 StatusWith<client::Connection> connect(const ClusterMember& member) {
@@ -40,6 +40,13 @@ StatusWith<client::Connection> connect(const ClusterMember& member) {
 Status taken(int32_t port, int32_t number) {
   return {ErrorCode::kSocketException,
           fmt::format("the port {} of member {} is in use by another program", port, number)};
+}
+
+/// By default each daemon takes half of the machine: members share that, and leave the most of it to others.
+double cacheOfEach(size_t members) {
+  const double machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  const double share = (machine / (1 << 30) - 1) / 2 / static_cast<double>(members);
+  return std::clamp(share, kSmallestCacheGB, kLargestCacheGB);
 }
 
 StatusWith<std::vector<ClusterMember>> choosePorts(const LocalCluster::Wishes& wishes) {
@@ -102,6 +109,14 @@ std::optional<double> lagBehind(bson::View primary, bson::View status) {
   return static_cast<double>(std::max<int64_t>(newest.asDate().millis - own.asDate().millis, 0)) / 1000;
 }
 
+/// Whether the config of the member with that status has a member of that name.
+bool names(bson::View status, std::string_view name) {
+  if (!status["members"].is(bson::Type::kArray)) return false;
+  for (const auto& member : status["members"].asArray())
+    if (member.asDocument()["name"].toStringOr() == name) return true;
+  return false;
+}
+
 bool hasData(const MemberReport& report) {
   return report.is("PRIMARY") || report.is("SECONDARY") || report.is("ARBITER");
 }
@@ -120,15 +135,14 @@ const MemberReport* primaryOf(const Reports& reports) {
   return found == reports.end() ? nullptr : &*found;
 }
 
+bool isSettled(const MemberReport& member, const Reports& all) {
+  const MemberReport* const primary = primaryOf(all);
+  return hasData(member) || (primary && !names(primary->status, member.member.name()));
+}
+
 bool isReady(const Reports& reports) {
-  const MemberReport* primary = primaryOf(reports);
-  if (!primary || !primary->status["members"].is(bson::Type::kArray)) return false;
-  std::set<std::string> members;
-  for (const auto& member : primary->status["members"].asArray())
-    members.emplace(member.asDocument()["name"].toStringOr());
-  return std::all_of(reports.begin(), reports.end(), [&](const MemberReport& report) {
-    return !members.contains(report.member.name()) || hasData(report);
-  });
+  return primaryOf(reports) &&
+         std::all_of(reports.begin(), reports.end(), [&](const auto& report) { return isSettled(report, reports); });
 }
 
 StatusWith<LocalCluster> LocalCluster::open(const std::string& path) {
@@ -149,11 +163,11 @@ StatusWith<LocalCluster> LocalCluster::openOrMake(const std::string& path, const
     TROUPE_TRY(checkWishes(wishes, *known, folder.path().string()));
     plan = std::move(*known);
   } else {
-    plan = {.set = kSet, .members = {}, .cacheSizeGB = kCacheSizeGB};
+    plan = {.set = kSet, .members = {}, .cacheSizeGB = 0};
     TROUPE_ASSIGN(plan.members, choosePorts(wishes));
+    plan.cacheSizeGB = cacheOfEach(plan.members.size());
   }
   plan.oplogSizeMB = wishes.oplogSizeMB.value_or(plan.oplogSizeMB);
-  plan.cacheSizeGB = wishes.cacheSizeGB.value_or(plan.cacheSizeGB);
   return LocalCluster(std::move(folder), std::move(plan));
 }
 
@@ -281,7 +295,7 @@ Status LocalCluster::restart(int64_t number, const std::function<bool()>& goOn) 
   TROUPE_TRY(folder_.write(plan_));  // an operator may have taken its disk away
   TROUPE_TRY(launch(daemon, which));
   TROUPE_TRY(untilAnswers(which, goOn));
-  const auto isBack = [&](const Reports& now) { return hasData(now[static_cast<size_t>(number) - 1]); };
+  const auto isBack = [&](const Reports& now) { return isSettled(now[static_cast<size_t>(number) - 1], now); };
   return waitUntil(isBack, goOn, number);
 }
 

@@ -25,7 +25,9 @@ struct MemberReport {
 
 /// The member that says it is the primary, or null.
 const MemberReport* primaryOf(const std::vector<MemberReport>& reports);
-/// Whether there is a primary, and all members of its config have data: initial syncs have ended.
+/// Whether a member has data, or the primary's config does not name it.
+bool isSettled(const MemberReport& member, const std::vector<MemberReport>& all);
+/// Whether there is a primary, and all members are settled: initial syncs have ended.
 bool isReady(const std::vector<MemberReport>& reports);
 
 /// A replica set of processes on this machine, for trying out and for tests. The processes outlive this object, which
@@ -37,7 +39,6 @@ class LocalCluster {
     std::optional<int64_t> members;
     std::optional<uint16_t> port;  ///< of the first member; the others follow
     std::optional<int64_t> oplogSizeMB;
-    std::optional<double> cacheSizeGB;
   };
   static constexpr int64_t kMostMembers = 7;  ///< as many as may vote
 
