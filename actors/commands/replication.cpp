@@ -104,7 +104,7 @@ Task<Status> reconfigure(Request& request) {
   TROUPE_CO_ASSIGN(auto config, ReplicaSetConfig::parse(given.asDocument()));
   const bool force = request.flag("force");
   const auto jump = static_cast<int64_t>(10'000 + request.server().node.environment().random() % 90'000);
-  replication::Reconfig command{std::move(config), force, jump};
+  replication::Reconfig command{std::move(config), force, jump, request.server().membership->self()};
   co_return co_await askTopology(request, std::move(command));
 }
 

@@ -91,6 +91,7 @@ void abandonChange(Turn& t, std::string why) {
 void reconfigByForce(Turn& t, const Reconfig& command, ReplicaSetConfig next) {
   next.term = ConfigVersion::kNoTerm;
   next.version = std::max(next.version, t.config().version + 1) + command.versionJump;
+  if (!next.has(t.doc.self) && next.has(command.self)) t.doc.self = command.self;
   abandonChange(t, "another config was installed by force");
   if (t.mem.phase == Phase::kCatchingUp || t.mem.phase == Phase::kDraining)
     stepDown(t, "the config was changed by force while it stepped up");

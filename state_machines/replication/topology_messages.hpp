@@ -130,6 +130,7 @@ struct Reconfig {
   ReplicaSetConfig config;
   bool force = false;
   int64_t versionJump = 10'000;  ///< drawn for a forced one, so that no two of them get the same version
+  NodeName self = {};  ///< this node's name at present: a copy of a member may have been given another one
 };
 /// replSetStepDown.
 struct StepDown {
@@ -255,7 +256,7 @@ TROUPE_DESCRIBE(troupe::replication::StepDownDeadline, 0)
 TROUPE_DESCRIBE(troupe::replication::FreezeOver, 0)
 TROUPE_DESCRIBE(troupe::replication::InitiateDeadline, 0)
 TROUPE_DESCRIBE(troupe::replication::Initiate, 0, config, self, replicaSetId)
-TROUPE_DESCRIBE(troupe::replication::Reconfig, 0, config, force, versionJump)
+TROUPE_DESCRIBE(troupe::replication::Reconfig, 0, config, force, versionJump, self)
 TROUPE_DESCRIBE(troupe::replication::StepDown, 0, force, stepDownPeriod, catchUpPeriod, handoff)
 TROUPE_DESCRIBE(troupe::replication::StepUp, 0, skipDryRun)
 TROUPE_DESCRIBE(troupe::replication::Freeze, 0, period)

@@ -263,6 +263,19 @@ TEST(Reconfig, AddsAndRemovesMembersOneByOne) {
   EXPECT_FALSE(set.runUntilPrimary().empty()) << "two of the three that are left";
 }
 
+TEST(Reconfig, ACopyOfAMemberIsGivenItsNewNameByForce) {
+  ReplicaSetConfig config = next(configOf({"new:1"}));
+  Reconfig command{config, true};
+  EXPECT_EQ(phaseAfter(when(memberOf(kConfig, "a:1"), command)), Phase::kRemoved);
+  command.self = "new:1";
+  const Outcome out = when(memberOf(kConfig, "a:1"), command);
+  EXPECT_EQ(out.next.document.self, "new:1");
+  EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+  config.members.push_back({.id = 7, .host = "a:1", .tags = {}});
+  command.config = config;
+  EXPECT_EQ(when(memberOf(kConfig, "a:1"), command).next.document.self, "a:1") << "the config has the old one";
+}
+
 TEST(Reconfig, AfterAForcedRemovalOfThePrimaryTheOthersElectANewOne) {  // ELE-033
   Cluster set = Cluster::running(kConfig);
   const NodeName old = set.primary();
