@@ -64,7 +64,15 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
                     bson::doc("state", machines::EnumNames<replication::MemberState>::name(now.state()), "writable",
                               now.isWritable(), "term", now.topology.memory.term, "primary", now.primary()));
   };
-  topology.holdsData = [&server] { return holdsData(server); };
+  topology.holdsData = [&server, told = false]() mutable {
+    const bool held = holdsData(server);
+    if (held && !std::exchange(told, true))
+      server.log.warning(
+          Component::kReplication, 21371, "topology",
+          "This node holds data and joins no set that others have; empty its data directory, or initiate "
+          "the set here");
+    return held;
+  };
   topology.appliedWhenVoting = [&server](int64_t term) { return server.progress->appliedWhenVoting(term); };
   topology.adopted = [&server](const machines::Snapshot<replication::Topology>& now) {
     server.progress->setRole({now.document.config.value_or(replication::ReplicaSetConfig{}), now.document.self,
