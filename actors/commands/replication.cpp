@@ -202,8 +202,8 @@ Task<Status> syncFrom(Request& request) {
 Task<Status> resync(Request& request) {
   const ServerContext& server = request.server();
   if (!server.membership) co_return notReplicated();
-  const Answer answer = co_await server.node.ask(server.node.address(replication::kFetcherPath),
-                                                 local(replication::Resync{}), kPatience);
+  const Answer answer =
+      co_await server.node.ask(server.node.address(replication::kFetcherPath), local(replication::Resync{}), kPatience);
   co_return answer.isOK() ? Status::OK() : answer.status();
 }
 

@@ -130,7 +130,7 @@ struct Reconfig {
   ReplicaSetConfig config;
   bool force = false;
   int64_t versionJump = 10'000;  ///< drawn for a forced one, so that no two of them get the same version
-  NodeName self = {};  ///< this node's name at present: a copy of a member may have been given another one
+  NodeName self = {};            ///< this node's name at present: a copy of a member may have been given another one
 };
 /// replSetStepDown.
 struct StepDown {

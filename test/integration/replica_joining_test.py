@@ -74,7 +74,7 @@ class JoiningTest(unittest.TestCase):
             third.wipe()
             first.kill()
             third.start()
-            self.assertTrue(eventually(lambda: third.hello().get("secondary"), 60), third.log_tail())
+            self.assertTrue(eventually(lambda: third.hello()["secondary"] or third.is_primary(), 60), third.log_tail())
             attempts = third.command("replSetGetStatus", initialSync=1)["initialSyncStatus"]["initialSyncAttempts"]
             self.assertEqual([(a["syncSource"], a["status"]) for a in attempts], [(second.name, "OK")])
 
