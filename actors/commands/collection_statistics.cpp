@@ -13,12 +13,23 @@
 #include "messaging/bson/numeric.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/operation/held_lock.hpp"
+#include "storage/oplog/oplog_collection.hpp"
 #include "storage/validation/validate.hpp"
 
 namespace troupe::commands {
 using namespace server;
 
 using storage::CollectionPtr;
+
+namespace {
+
+/// The log's limit is the member's own, and may change while it runs.
+int64_t sizeLimit(const ServerContext& server, const storage::Collection& collection) {
+  if (server.oplog && collection.ns() == storage::oplogName()) return server.oplog->markers().limits().maxBytes;
+  return collection.options().cappedSize;
+}
+
+}  // namespace
 
 bson::Document collectionStatistics(ServerContext& server, const storage::Collection& collection, int64_t scale) {
   bson::Builder b;
@@ -35,7 +46,7 @@ bson::Document collectionStatistics(ServerContext& server, const storage::Collec
   b.append("capped", collection.isCapped());
   if (collection.isCapped())
     b.append("max", bson::narrowestInteger(collection.options().cappedMax))
-        .append("maxSize", scaled(collection.options().cappedSize));
+        .append("maxSize", scaled(sizeLimit(server, collection)));
   b.append("nindexes", static_cast<int32_t>(collection.indexes().size()));
   int64_t total = 0;
   b.openArray("indexBuilds");

@@ -11,7 +11,6 @@
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/storage/collection_writer.hpp"
-#include "messaging/description/bson_archive.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "state_machines/replication/topology_messages.hpp"
 #include "storage/oplog/oplog_store.hpp"
@@ -61,7 +60,7 @@ Task<Status> getConfig(Request& request) {
   if (!membership) co_return notReplicated();
   const auto view = membership->view();
   if (!view->config()) co_return notInitiated();
-  request.reply().append("config", machines::toBson(*view->config()));
+  request.reply().append("config", replication::shownConfig(*view->config()));
   co_return Status::OK();
 }
 
@@ -105,7 +104,7 @@ Task<Status> reconfigure(Request& request) {
   TROUPE_CO_ASSIGN(auto config, ReplicaSetConfig::parse(given.asDocument()));
   const bool force = request.flag("force");
   const auto jump = static_cast<int64_t>(10'000 + request.server().node.environment().random() % 90'000);
-  replication::Reconfig command{std::move(config), force, jump};
+  replication::Reconfig command{std::move(config), force, jump, request.server().membership->self()};
   co_return co_await askTopology(request, std::move(command));
 }
 

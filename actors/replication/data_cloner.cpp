@@ -83,7 +83,7 @@ Task<Status> resetData(std::shared_ptr<SyncAttempt> attempt) {
 
 Task<Status> cloneData(std::shared_ptr<SyncAttempt> attempt) {
   const CopyParts& parts = attempt->parts;
-  bson::Document list = bson::doc("listDatabases", 1);
+  bson::Document list = bson::doc("listDatabases", 1, "$readPreference", bson::doc("mode", "secondaryPreferred"));
   TROUPE_CO_ASSIGN(const auto reply, co_await askSource(attempt, "admin", std::move(list)));
   std::vector<std::string> databases;
   const bson::Element listed = reply.view()["databases"];

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "messaging/description/bson_archive.hpp"
+
 namespace troupe::replication {
 
 namespace {
@@ -13,6 +15,12 @@ int64_t seconds(Duration d) { return std::chrono::duration_cast<std::chrono::sec
 
 bson::Document shown(const OpTime& at) { return bson::doc("ts", at.timestamp, "t", at.term); }
 bson::Date dateOf(const OpTime& at) { return {static_cast<int64_t>(at.timestamp.seconds) * 1000}; }
+
+/// Shells of JavaScript count on with these: theirs is no number once it is 64 bits wide.
+void appendSmall(bson::Builder& reply, std::string_view name, int64_t value) {
+  if (value == static_cast<int32_t>(value)) reply.append(name, static_cast<int32_t>(value));
+  else reply.append(name, value);
+}
 
 /// Appends the hosts of visible members for hello: electable ones, passive ones, arbiters.
 void appendHosts(bson::Builder& reply, const ReplicaSetConfig& config) {
@@ -65,6 +73,11 @@ void appendSource(bson::Builder& reply, const ReplicaSetConfig& config, const No
   reply.append("syncSourceHost", source).append("syncSourceId", member ? member->id : int32_t{-1});
 }
 
+void appendConfigVersion(bson::Builder& reply, const ConfigVersion& config) {
+  appendSmall(reply, "configVersion", config.version);
+  appendSmall(reply, "configTerm", config.term);
+}
+
 void appendMyself(bson::Builder& reply, const MemberConfig& member, const ReplicaView& view, const NodeName& source,
                   int64_t uptimeSecs) {
   reply.append("health", 1.0);
@@ -78,7 +91,8 @@ void appendMyself(bson::Builder& reply, const MemberConfig& member, const Replic
     reply.append("electionDate", bson::Date{millis(view.electedAt)});
   }
   const ConfigVersion config = view.config()->configVersion();
-  reply.append("configVersion", config.version).append("configTerm", config.term).append("self", true);
+  appendConfigVersion(reply, config);
+  reply.append("self", true);
   reply.append("lastHeartbeatMessage", "");
 }
 
@@ -97,7 +111,7 @@ void appendOther(bson::Builder& reply, const MemberConfig& config, const MemberV
   reply.append("lastHeartbeatMessage", member.isAlive() ? "" : "no sign of life within the election timeout");
   appendSource(reply, *view.config(), member.source);
   reply.append("infoMessage", "");
-  reply.append("configVersion", member.config.version).append("configTerm", member.config.term);
+  appendConfigVersion(reply, member.config);
 }
 
 void appendMembers(bson::Builder& reply, const ReplicaView& view, const NodeName& source, WallTime now,
@@ -154,7 +168,8 @@ void appendHello(bson::Builder& reply, const Membership& membership, const Repli
     return;
   }
   appendHosts(reply, *config);
-  reply.append("setName", config->id).append("setVersion", config->version);
+  reply.append("setName", config->id);
+  appendSmall(reply, "setVersion", config->version);
   reply.append(writable, view.isWritable()).append("secondary", view.state() == MemberState::kSecondary);
   if (const NodeName primary = view.primary(); !primary.empty()) reply.append("primary", primary);
   const NodeName& self = view.topology.document.self.empty() ? membership.self() : view.topology.document.self;
@@ -162,6 +177,17 @@ void appendHello(bson::Builder& reply, const Membership& membership, const Repli
   reply.append("me", self);
   if (view.isWritable()) reply.append("electionId", electionIdOf(view.topology.memory.term));
   appendLastWrite(reply, times);
+}
+
+bson::Document shownConfig(const ReplicaSetConfig& config) {
+  bson::Builder shown;
+  const bson::Document written = machines::toBson(config);
+  for (const bson::Element& field : written.view()) {
+    const bool counts = field.name() == "version" || field.name() == "term";
+    if (counts) appendSmall(shown, field.name(), field.toInt64());
+    else shown.append(field);
+  }
+  return shown.finish();
 }
 
 void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view,

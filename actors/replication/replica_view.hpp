@@ -104,6 +104,8 @@ bson::ObjectId electionIdOf(int64_t term);
 /// Fields of hello about the set (BOOT-005): setName, setVersion, hosts, primary, me, electionId and so on.
 void appendHello(bson::Builder& reply, const Membership& membership, const ReplicaView& view,
                  const ReplicationProgress::Times& times, bool modern);
+/// The config as replSetGetConfig replies with it.
+bson::Document shownConfig(const ReplicaSetConfig& config);
 /// replSetGetStatus.
 void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view,
                   const ReplicationProgress::Times& times, WallTime now, int64_t uptimeSecs);

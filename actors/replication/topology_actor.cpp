@@ -66,6 +66,7 @@ Behaviour TopologyActor::behaviour() {
        {machines::payloadTypeOf<HeartbeatRequest>(), machines::payloadTypeOf<HeartbeatReply>()}) {
     auto handle = [this, next = *handlers.find(type)](Context& context) {
       heardFrom(context.envelope());
+      noteOwnData();
       next(context);
     };
     handlers.add({type, std::move(handle)});
@@ -97,6 +98,12 @@ void TopologyActor::noteApplied(int64_t votingTerm) {
   const OpTime applied = parts_.appliedWhenVoting(votingTerm);
   const auto& known = snapshot().memory;
   if (applied != OpTime{}) take(Event(AppliedAdvanced{applied, known.durable, known.source}));
+}
+
+void TopologyActor::noteOwnData() {
+  if (snapshot().document.config || !parts_.holdsData) return;
+  const bool held = parts_.holdsData();
+  if (held != snapshot().memory.ownData) take(Event(OwnData{held}));
 }
 
 /// Between two lives this node is nothing to clients: least of all a primary.

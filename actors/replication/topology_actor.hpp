@@ -37,6 +37,9 @@ struct TopologyParts {
   /// judgement of a candidate must not be older: what this member acknowledges afterwards counts for nobody of an
   /// earlier term. Null: there is no data.
   std::function<OpTime(int64_t term)> appliedWhenVoting;
+  /// Whether the node holds data that a set would take away from it; asked as long as it has no config. Null: it does
+  /// not.
+  std::function<bool()> holdsData;
   /// A new state, before its effects. May be null.
   std::function<void(const Snapshot<Topology>&)> adopted;
   /// The nodes it talks with, for the links; in effect when the call returns. May be null.
@@ -86,6 +89,7 @@ class TopologyActor final : public machines::MachineHost<Topology> {
 
   void heardFrom(const Envelope& envelope);
   void noteApplied(int64_t votingTerm);
+  void noteOwnData();
   void watchMember(const NodeName& host);
   void lost(const Down& down);
   void updatePeers();

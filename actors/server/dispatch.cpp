@@ -396,6 +396,7 @@ Task<void> dispatch(Request& request) {
       request.server().log.error(log::Component::kStorage, 22449, "command", "A command met damaged data",
                                  bson::doc("command", request.commandName(), "error", status.reason()));
     writeError(request.message(), withoutHiddenValues(request, status));
+    appendTopologyVersion(request, status.code());
   }
   // The snapshot goes first, so that neither this wait nor a slow client holds it.
   if (operation.hasRecoveryUnit()) operation.recoveryUnit().releaseSession();

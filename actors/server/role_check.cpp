@@ -9,11 +9,18 @@ namespace troupe::server {
 
 namespace {
 
-/// Drivers look for a new primary when they see these.
-Status withTopologyVersion(const ServerContext& server, ErrorCode code, std::string reason) {
-  const HelloState& hello = server.hello;
-  return {code, std::move(reason),
-          bson::doc("topologyVersion", bson::doc("processId", hello.processId(), "counter", hello.counter()))};
+/// Errors that send drivers to look for another primary.
+bool tellsOfRole(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kNotWritablePrimary:
+    case ErrorCode::kNotPrimaryNoSecondaryOk:
+    case ErrorCode::kNotPrimaryOrSecondary:
+    case ErrorCode::kPrimarySteppedDown:
+    case ErrorCode::kInterruptedDueToReplStateChange:
+    case ErrorCode::kInterruptedAtShutdown:
+    case ErrorCode::kShutdownInProgress: return true;
+    default: return false;
+  }
 }
 
 }  // namespace
@@ -23,7 +30,7 @@ Status checkRoleForWriting(const Request& request, std::string_view db) {
   const replication::Membership* membership = request.server().membership;
   if (!membership || db == "local") return Status::OK();
   if (membership->view()->isWritable()) return Status::OK();
-  return withTopologyVersion(request.server(), ErrorCode::kNotWritablePrimary, "not primary");
+  return {ErrorCode::kNotWritablePrimary, "not primary"};
 }
 
 Status checkRole(const Request& request) {
@@ -70,9 +77,15 @@ Status checkRoleForReading(const ServerContext& server, bool fromSecondaries) {
   if (view->isWritable()) return Status::OK();
   const auto state = view->state();
   if (state != replication::MemberState::kSecondary && state != replication::MemberState::kPrimary)
-    return withTopologyVersion(server, ErrorCode::kNotPrimaryOrSecondary, "node is not in primary or recovering state");
+    return {ErrorCode::kNotPrimaryOrSecondary, "node is not in primary or recovering state"};
   if (fromSecondaries) return Status::OK();
-  return withTopologyVersion(server, ErrorCode::kNotPrimaryNoSecondaryOk, "not primary and secondaryOk=false");
+  return {ErrorCode::kNotPrimaryNoSecondaryOk, "not primary and secondaryOk=false"};
+}
+
+void appendTopologyVersion(Request& request, ErrorCode failure) {
+  if (!request.server().membership || !tellsOfRole(failure)) return;
+  const HelloState& hello = request.server().hello;
+  request.reply().append("topologyVersion", bson::doc("processId", hello.processId(), "counter", hello.counter()));
 }
 
 bool mayWrite(const ServerContext& server, const storage::Namespace& ns) {

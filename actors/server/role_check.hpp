@@ -24,6 +24,10 @@ void readFromCursor(Request& request, bool fromSecondaries);
 /// changes of users.
 Status checkRoleForWriting(const Request& request, std::string_view db);
 
+/// Appends `topologyVersion` to the reply of a failure that sends drivers to look for another primary: one who has
+/// heard hello of a later state of this member since, or of the same one, passes it over.
+void appendTopologyVersion(Request& request, ErrorCode failure);
+
 /// Whether services of this node may write to the namespace in its present role.
 bool mayWrite(const ServerContext& server, const storage::Namespace& ns);
 

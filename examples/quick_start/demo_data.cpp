@@ -95,6 +95,29 @@ Status loadIsoLists(client::Connection& connection) {
 
 }  // namespace
 
+void title(const Paint& paint, std::string_view text) {
+  std::cout << "\n" << paint.blue("▸ ") << paint.bold(text) << std::endl;
+}
+
+int64_t countDocuments(client::Connection& connection, std::string_view collection) {
+  const auto reply = connection.run(kDemoDatabase, doc("count", collection));
+  return reply.isOK() ? (*reply)["n"].toInt64() : 0;
+}
+
+Status prepareDemoData(client::Connection& connection, const Paint& paint, const std::function<bool()>& goOn) {
+  if (demoDataIsComplete(connection)) {
+    title(paint, "Data");
+    std::cout << "  " << formatCount(countDocuments(connection, "packages"))
+              << " packages are there from an earlier run" << std::endl;
+    return {};
+  }
+  title(paint, "Loading this machine's own data");
+  TROUPE_TRY(loadDemoData(connection, goOn));
+  title(paint, "Building indexes");
+  TROUPE_TRY(buildDemoIndexes(connection, paint));
+  return markDemoDataComplete(connection);
+}
+
 bool demoDataIsComplete(client::Connection& connection) {
   const auto reply = connection.run(kDemoDatabase, doc("count", kMarks, "query", doc("_id", "complete")));
   return reply.isOK() && (*reply)["n"].toInt64() == 1;

@@ -9,6 +9,17 @@ namespace troupe::demo {
 
 inline constexpr std::string_view kDemoDatabase = "demo";
 
+/// A headline of the demonstration.
+void title(const supervisors::Paint& paint, std::string_view text);
+
+/// Loads the data and builds the indexes, with headlines, unless an earlier run has. Errors as those of the parts
+/// below.
+Status prepareDemoData(client::Connection& connection, const supervisors::Paint& paint,
+                       const std::function<bool()>& goOn);
+
+/// How many documents a collection of the demonstration has; 0 as well if it cannot be asked.
+int64_t countDocuments(client::Connection& connection, std::string_view collection);
+
 /// Whether an earlier run has loaded everything.
 bool demoDataIsComplete(client::Connection& connection);
 

@@ -2,19 +2,21 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "cluster_demo.hpp"
 #include "demo_data.hpp"
 #include "demo_questions.hpp"
 #include "messaging/version.hpp"
 #include "server_process.hpp"
 #include "supervisors/cli/command_line.hpp"
 #include "supervisors/cli/find_program.hpp"
+#include "supervisors/cli/free_port.hpp"
+#include "temporary_folder.hpp"
 
 namespace troupe::demo {
 
@@ -28,25 +30,7 @@ struct DemoOptions {
   std::string dbPath;
   uint16_t port = 0;  ///< 0: the first that is free
   uint16_t adminPort = 28017;
-};
-
-/// A folder of its own that goes away with this object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "troupe-demo-XXXXXX").string();
-    if (mkdtemp(name.data())) path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
+  int64_t members = 0;  ///< 0: a single server
 };
 
 class Demo {
@@ -66,18 +50,16 @@ class Demo {
   }
 
  private:
-  void title(std::string_view text) { std::cout << "\n" << paint_.blue("▸ ") << paint_.bold(text) << std::endl; }
-
   Status work() {
     TROUPE_TRY(startServer());
     client::Target target;
     target.port = serverOptions_.port;
     TROUPE_ASSIGN(auto connection, client::Connection::open(target));
-    TROUPE_TRY(prepareData(connection));
-    title("Asking");
+    TROUPE_TRY(prepareDemoData(connection, paint_, [this] { return !stop_.came(); }));
+    title(paint_, "Asking");
     for (const auto& question : demoQuestions()) {
       if (stop_.came()) return {ErrorCode::kInterrupted, "stopped"};
-      if (has(connection, question.collection)) TROUPE_TRY(answer(connection, question, paint_));
+      if (countDocuments(connection, question.collection) > 0) TROUPE_TRY(answer(connection, question, paint_));
     }
     showAddresses();
     if (options_.once) return {};
@@ -100,7 +82,7 @@ class Demo {
     if (serverOptions_.port == 0)
       return {ErrorCode::kHostUnreachable, fmt::format("port {} is in use; choose another with --port", options_.port)};
     serverOptions_.adminPort = freePort(options_.adminPort);
-    title("Starting trouped");
+    title(paint_, "Starting trouped");
     const auto begun = std::chrono::steady_clock::now();
     TROUPE_TRY(server_.start(serverOptions_, [this] { return !stop_.came(); }));
     started_ = true;
@@ -111,34 +93,12 @@ class Demo {
     return {};
   }
 
-  Status prepareData(client::Connection& connection) {
-    if (demoDataIsComplete(connection)) {
-      title("Data");
-      std::cout << "  " << formatCount(count(connection, "packages")) << " packages are there from an earlier run"
-                << std::endl;
-      return {};
-    }
-    title("Loading this machine's own data");
-    TROUPE_TRY(loadDemoData(connection, [this] { return !stop_.came(); }));
-    title("Building indexes");
-    TROUPE_TRY(buildDemoIndexes(connection, paint_));
-    return markDemoDataComplete(connection);
-  }
-
-  static int64_t count(client::Connection& connection, std::string_view collection) {
-    const auto reply = connection.run(kDemoDatabase, bson::doc("count", collection));
-    return reply.isOK() ? (*reply)["n"].toInt64() : 0;
-  }
-  static bool has(client::Connection& connection, std::string_view collection) {
-    return count(connection, collection) > 0;
-  }
-
   void showAddresses() {
     const auto row = [&](std::string_view what, const std::string& value) {
       std::cout << fmt::format("  {:<18}", what) << paint_.bold(value) << "\n";
     };
     const std::string uri = fmt::format("mongodb://127.0.0.1:{}/{}", serverOptions_.port, kDemoDatabase);
-    title(options_.once ? "While it ran" : "It is yours");
+    title(paint_, options_.once ? "While it ran" : "It is yours");
     row("connection string", uri);
     row("actors, live", fmt::format("http://127.0.0.1:{}/", serverOptions_.adminPort));
     row("in a terminal", fmt::format("mongosh {}", uri));
@@ -173,11 +133,19 @@ int main(int argc, char** argv) {
               {.valueName = "DIR"});
   program.add("--port", &options.port, "port of the server (27017, or the next free one)");
   program.add("--admin-port", &options.adminPort, "port of the admin page (28017, or the next free one)");
+  program.add(
+      "--members", &options.members,
+      "start a replica set of so many servers instead, and kill its primary while writing; --dbpath is then the "
+      "folder of the set (./troupe-cluster)",
+      {.least = 3, .most = supervisors::LocalCluster::kMostMembers});
   program.footer("A second run on the same directory does not load again.");
   const auto outcome = program.parse(argc, argv);
   if (outcome.kind == supervisors::ArgumentParser::Outcome::kTell)
     return std::cout << outcome.text, supervisors::kExitDone;
   if (outcome.kind == supervisors::ArgumentParser::Outcome::kWrong)
     return supervisors::complain(outcome.text, supervisors::kExitUsage);
-  return demo::Demo(options).run();
+  if (options.members == 0) return demo::Demo(options).run();
+  demo::ClusterDemoOptions ofSet{.once = options.once, .folder = options.dbPath, .members = options.members};
+  if (program.given("--port")) ofSet.port = options.port;
+  return demo::runClusterDemo(ofSet);
 }

@@ -1,9 +1,6 @@
 #include "server_process.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,20 +25,6 @@ sigset_t signals(std::initializer_list<int> numbers) {
   return set;
 }
 
-bool isFree(uint16_t port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return false;
-  const int on = 1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const bool bound = bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 && listen(fd, 1) == 0;
-  close(fd);
-  return bound;
-}
-
 /// In the child: becomes the server. The terminal's Ctrl-C is for the parent, which stops the server in order.
 [[noreturn]] void becomeServer(const std::vector<std::string>& arguments, pid_t parent) {
   setpgid(0, 0);
@@ -58,12 +41,6 @@ bool isFree(uint16_t port) {
 }
 
 }  // namespace
-
-uint16_t freePort(uint16_t port, int count) {
-  for (int i = 0; i < count && port + i <= 65535; ++i)
-    if (isFree(static_cast<uint16_t>(port + i))) return static_cast<uint16_t>(port + i);
-  return 0;
-}
 
 StopSignals::StopSignals() {
   const sigset_t set = signals({SIGINT, SIGTERM, SIGCHLD});

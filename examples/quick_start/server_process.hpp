@@ -9,9 +9,6 @@
 
 namespace troupe::demo {
 
-/// The first of `count` ports from `port` on that nothing listens on at the loopback address; 0 when all are taken.
-uint16_t freePort(uint16_t port, int count = 50);
-
 /// Signals that ask this process to stop (SIGINT, SIGTERM): held back and asked for, so that the work in hand can end
 /// in order.
 class StopSignals {

@@ -128,12 +128,16 @@ StatusWith<Connection> Connection::open(const Target& target) {
 
 StatusWith<bson::View> Connection::runBorrowed(std::string_view database, bson::View command,
                                                std::span<const wire::DocumentSequence> sequences) {
-  return impl_->run(database, command, sequences);
+  const std::string& mode = target().readPreference;
+  if (mode.empty()) return impl_->run(database, command, sequences);
+  bson::Builder preferring;
+  preferring.appendAll(command).append("$readPreference", doc("mode", mode));
+  return impl_->run(database, preferring.finish(), sequences);
 }
 
 StatusWith<bson::Document> Connection::run(std::string_view database, bson::View command,
                                            std::span<const wire::DocumentSequence> sequences) {
-  TROUPE_ASSIGN(const auto reply, impl_->run(database, command, sequences));
+  TROUPE_ASSIGN(const auto reply, runBorrowed(database, command, sequences));
   return bson::Document(reply);
 }
 

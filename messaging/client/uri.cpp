@@ -95,10 +95,13 @@ struct TimeOption {
   std::string_view name;
   int64_t Target::*field;
 };
-constexpr std::array kTexts = {
-    TextOption{"authSource", &Target::authSource}, TextOption{"authMechanism", &Target::mechanism},
-    TextOption{"tlsCAFile", &Target::tlsCAFile},   TextOption{"appName", &Target::appName},
-    TextOption{"appname", &Target::appName},       TextOption{"tlsCertificateKeyFile", &Target::tlsCertificateKeyFile}};
+constexpr std::array kTexts = {TextOption{"authSource", &Target::authSource},
+                               TextOption{"authMechanism", &Target::mechanism},
+                               TextOption{"tlsCAFile", &Target::tlsCAFile},
+                               TextOption{"appName", &Target::appName},
+                               TextOption{"appname", &Target::appName},
+                               TextOption{"tlsCertificateKeyFile", &Target::tlsCertificateKeyFile},
+                               TextOption{"readPreference", &Target::readPreference}};
 constexpr std::array kFlags = {FlagOption{"tls", &Target::tls}, FlagOption{"ssl", &Target::tls},
                                FlagOption{"tlsAllowInvalidCertificates", &Target::tlsAllowInvalidCertificates},
                                FlagOption{"tlsInsecure", &Target::tlsAllowInvalidCertificates},
@@ -106,9 +109,8 @@ constexpr std::array kFlags = {FlagOption{"tls", &Target::tls}, FlagOption{"ssl"
 constexpr std::array kTimes = {TimeOption{"connectTimeoutMS", &Target::connectTimeoutMs},
                                TimeOption{"socketTimeoutMS", &Target::socketTimeoutMs}};
 /// Options of drivers that mean nothing to one blocking connection.
-constexpr std::array<std::string_view, 18> kIgnored = {"directConnection",
+constexpr std::array<std::string_view, 17> kIgnored = {"directConnection",
                                                        "replicaSet",
-                                                       "readPreference",
                                                        "readPreferenceTags",
                                                        "readConcernLevel",
                                                        "w",

@@ -26,6 +26,7 @@ struct Target {
   int64_t connectTimeoutMs = 10'000;
   int64_t socketTimeoutMs = 0;  ///< longest wait for one answer; 0: no limit
   std::string appName;
+  std::string readPreference;  ///< sent with every command; empty: none, and secondaries refuse to read
 
   /// "host:port", for messages.
   std::string address() const;
@@ -35,9 +36,9 @@ struct Target {
 
 /// Reads "host", "host:port", "[::1]:port" or `mongodb://[user:password@]host[:port][/database][?option=value&...]`
 /// with the options authSource, authMechanism, tls (ssl), tlsCAFile, tlsCertificateKeyFile, tlsInsecure,
-/// tlsAllowInvalidCertificates, tlsAllowInvalidHostnames, connectTimeoutMS, socketTimeoutMS and appName; others that
-/// drivers know are accepted and have no effect. Of several hosts the first is used. Errors: FailedToParse with what is
-/// wrong; the password is never shown.
+/// tlsAllowInvalidCertificates, tlsAllowInvalidHostnames, connectTimeoutMS, socketTimeoutMS, readPreference and
+/// appName; others that drivers know are accepted and have no effect. Of several hosts the first is used. Errors:
+/// FailedToParse with what is wrong; the password is never shown.
 StatusWith<Target> parseTarget(std::string_view text);
 
 }  // namespace troupe::client

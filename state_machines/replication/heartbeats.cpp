@@ -80,6 +80,11 @@ void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request) {
     reply.refusal = Status(ErrorCode::kConfigurationInProgress, request.to + " is initiating a set itself");
     return t.send(sender, std::move(reply));
   }
+  if (t.mem.ownData) {
+    reply.refusal = Status(ErrorCode::kCannotInitializeNodeWithData,
+                           fmt::format("{} has data of its own: only an empty node can join a set", request.to));
+    return t.send(sender, std::move(reply));
+  }
   takeIn(t, request.sender);
   reply.sender = reportFor(t, sender);
   reply.sender.from = request.to;

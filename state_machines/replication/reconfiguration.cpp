@@ -97,6 +97,7 @@ void finishInitiation(Turn& t) {
   ReplicaSetConfig config = std::move(t.mem.change->next);
   endInitiation(t);
   t.doc.founder = true;
+  t.mem.ownData = false;
   install(t, std::move(config));
   t.conclude(OpenCommand::kInitiate, Status::OK());
 }
@@ -111,6 +112,7 @@ void abandonChange(Turn& t, std::string why) {
 void reconfigByForce(Turn& t, const Reconfig& command, ReplicaSetConfig next) {
   next.term = ConfigVersion::kNoTerm;
   next.version = std::max(next.version, t.config().version + 1) + command.versionJump;
+  if (!next.has(t.doc.self) && next.has(command.self)) t.doc.self = command.self;
   abandonChange(t, "another config was installed by force");
   if (t.mem.phase == Phase::kCatchingUp || t.mem.phase == Phase::kDraining)
     stepDown(t, "the config was changed by force while it stepped up");
@@ -159,6 +161,8 @@ void onInitiateDeadline(Turn& t, const InitiateDeadline&) {
                  fmt::format("these members of the new set did not answer: {}", fmt::join(t.mem.awaited, ", ")));
 }
 
+void onOwnData(Turn& t, const OwnData& report) { t.mem.ownData = report.held && !t.hasConfig(); }
+
 void onReconfig(Turn& t, const Reconfig& command) {
   if (!t.hasConfig()) return t.refuse(ErrorCode::kNotYetInitialized, "the replica set has not been initiated");
   ReplicaSetConfig next = command.config;
@@ -196,6 +200,7 @@ void proceedWithReconfig(Turn& t) {
 
 void learnConfig(Turn& t, const ReplicaSetConfig& config, const NodeName& self) {
   if (config.id != t.doc.setName || !config.validate().isOK()) return;
+  if (t.mem.ownData) return;
   if (t.hasConfig() && !config.configVersion().isNewerThan(t.config().configVersion())) return;
   if (t.hasConfig() && config.settings.replicaSetId != t.config().settings.replicaSetId) return;
   if (!isPlausible(t, config.term)) return;

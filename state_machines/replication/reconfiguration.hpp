@@ -4,12 +4,15 @@
 /// How a set gets its config, and a new one. (ELE-033, ELE-037)
 namespace troupe::replication {
 
-/// replSetInitiate: the first config, if all its members answer and have none.
+/// replSetInitiate: the first config, if all its members answer and have neither one nor data.
 void onInitiate(Turn& t, const Initiate& command);
 /// Asks those members again that have not answered.
 void askMembersOfNewSet(Turn& t);
 void onMemberOfNewSet(Turn& t, const HeartbeatReply& reply);
 void onInitiateDeadline(Turn& t, const InitiateDeadline&);
+
+/// A node that holds data may be the first of a set, and gives them to the others. It joins no set: it would lose them.
+void onOwnData(Turn& t, const OwnData& report);
 
 /// replSetReconfig. Without force, a config follows another one only when a majority holds the one before in the term
 /// of this primary, and it differs by one voter at most: so no two majorities of configs in use are without a common

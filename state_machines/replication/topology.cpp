@@ -92,6 +92,7 @@ void addElectionRules(Table& table) {
       .elsewhere<VoteRequest>(onVoteRequest);
   table.elsewhere<Freeze>(onFreeze).elsewhere<FreezeOver>(onFreezeOver).elsewhere<Maintenance>(onMaintenance);
   table.elsewhere<RollingBack>(onRollingBack).elsewhere<CopyingData>(onCopyingData);
+  table.elsewhere<OwnData>(onOwnData);
 }
 
 void addStepUpAndDownRules(Table& table) {

@@ -137,6 +137,7 @@ struct Topology : machines::Machine<Topology> {
     bool maintenance = false;                 ///< it is RECOVERING to others, and does not stand
     bool rollingBack = false;                 ///< it is in ROLLBACK, and does not stand
     bool copyingData = false;                 ///< it is in STARTUP2, and does not stand
+    bool ownData = false;                     ///< without a config: it holds data, and joins no set
     bool priorityTakeover = false;            ///< PriorityTakeoverDue is armed
     bool catchUpTakeover = false;             ///< CatchUpTakeoverDue is armed
     bool operator==(const Memory&) const = default;
@@ -147,7 +148,7 @@ struct Topology : machines::Machine<Topology> {
                    ElectionTimeout, HeartbeatDue, LivenessTimeout, PriorityTakeoverDue, CatchUpTakeoverDue,
                    CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, InitiateDeadline,     // timers
                    Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance, RollingBack, CopyingData,  // commands
-                   AppliedAdvanced, CatchUpDone, DrainDone, Unreachable>;                                // reports
+                   OwnData, AppliedAdvanced, CatchUpDone, DrainDone, Unreachable>;                       // reports
   using Message = std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, Done>;
   using Action = std::variant<AnnounceRole, InterruptOperations, RefuseWrites, AcceptWrites, InstallConfig, CatchUp,
                               Drain, Conclude>;
@@ -179,7 +180,7 @@ TROUPE_DESCRIBE(troupe::replication::StepDownAttempt, 0, force, stepDownPeriod, 
 TROUPE_DESCRIBE(troupe::replication::ConfigChange, 0, stage, next)
 TROUPE_DESCRIBE(troupe::replication::Topology::Memory, 0, phase, term, applied, durable, source, members, standing,
                 granted, refused, awaited, target, stepDown, installedAt, change, frozen, maintenance, rollingBack,
-                copyingData, priorityTakeover, catchUpTakeover)
+                copyingData, ownData, priorityTakeover, catchUpTakeover)
 TROUPE_ENUM(troupe::replication::ElectionReason, (kElectionTimeout, "electionTimeout"),
             (kPriorityTakeover, "priorityTakeover"), (kCatchUpTakeover, "catchupTakeover"),
             (kStepUpCommand, "stepUpRequest"), (kHandoff, "stepUpRequestSkipDryRun"),

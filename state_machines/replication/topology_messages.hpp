@@ -130,6 +130,7 @@ struct Reconfig {
   ReplicaSetConfig config;
   bool force = false;
   int64_t versionJump = 10'000;  ///< drawn for a forced one, so that no two of them get the same version
+  NodeName self = {};            ///< this node's name at present: a copy of a member may have been given another one
 };
 /// replSetStepDown.
 struct StepDown {
@@ -163,6 +164,11 @@ struct CopyingData {
 
 // Reports of this node.
 
+/// Whether a node without a config holds data of its own, as a standalone node that was started for a set does:
+/// reported before it hears from members, for no set may take these data away from it.
+struct OwnData {
+  bool held = false;
+};
 /// The data layer has applied operations up to there; reported after a start too. The rest is passed on to the others
 /// with heartbeats, and decides nothing here.
 struct AppliedAdvanced {
@@ -250,13 +256,14 @@ TROUPE_DESCRIBE(troupe::replication::StepDownDeadline, 0)
 TROUPE_DESCRIBE(troupe::replication::FreezeOver, 0)
 TROUPE_DESCRIBE(troupe::replication::InitiateDeadline, 0)
 TROUPE_DESCRIBE(troupe::replication::Initiate, 0, config, self, replicaSetId)
-TROUPE_DESCRIBE(troupe::replication::Reconfig, 0, config, force, versionJump)
+TROUPE_DESCRIBE(troupe::replication::Reconfig, 0, config, force, versionJump, self)
 TROUPE_DESCRIBE(troupe::replication::StepDown, 0, force, stepDownPeriod, catchUpPeriod, handoff)
 TROUPE_DESCRIBE(troupe::replication::StepUp, 0, skipDryRun)
 TROUPE_DESCRIBE(troupe::replication::Freeze, 0, period)
 TROUPE_DESCRIBE(troupe::replication::Maintenance, 0, on)
 TROUPE_DESCRIBE(troupe::replication::RollingBack, 0, on)
 TROUPE_DESCRIBE(troupe::replication::CopyingData, 0, on)
+TROUPE_DESCRIBE(troupe::replication::OwnData, 0, held)
 TROUPE_DESCRIBE(troupe::replication::AppliedAdvanced, 0, applied, durable, source)
 TROUPE_DESCRIBE(troupe::replication::CatchUpDone, 0, term)
 TROUPE_DESCRIBE(troupe::replication::DrainDone, 0, term)

@@ -6,13 +6,13 @@
 namespace troupe::storage {
 namespace {
 
-Namespace oplogName() { return {"local", "oplog.rs"}; }
-
 bool showsTheLog(const Collection& collection) {
   return !collection.isView() && collection.ident() == OplogStore::kIdent;
 }
 
 }  // namespace
+
+Namespace oplogName() { return {"local", "oplog.rs"}; }
 
 StatusWith<OpTime> lastLogged(const Catalog& catalog, RecoveryUnit& unit) {
   const CollectionPtr shown = catalog.find(oplogName());

@@ -4,6 +4,9 @@
 
 namespace troupe::storage {
 
+/// local.oplog.rs
+Namespace oplogName();
+
 /// Shows the oplog to clients as the capped collection local.oplog.rs, without indexes (OPL-001): a row of the catalog
 /// over the store's own table, so that finds, tails and counts go the way of every collection, and its forward scans
 /// end at the visibility point. Nobody writes through it: IllegalOperation. Called when a member starts; finds what an

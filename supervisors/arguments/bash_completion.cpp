@@ -25,6 +25,17 @@ std::string valueCases(const ArgumentParser& parser, const std::string& command)
   return out;
 }
 
+/// What stands first behind a command, where only some words can.
+std::string firstWordCase(const ArgumentParser& command) {
+  for (const auto& argument : command.declared()) {
+    if (!argument.isPositional()) continue;
+    if (argument.oneOf.empty()) break;
+    return "    \"" + command.name() + " " + command.name() + "\") [[ $word == -* ]] || { COMPREPLY=($(compgen -W \"" +
+           words(argument.oneOf) + "\" -- \"$word\")); return; } ;;\n";
+  }
+  return {};
+}
+
 std::string optionNames(const ArgumentParser& parser) {
   std::vector<std::string> names;
   for (const auto& argument : parser.declared())
@@ -46,7 +57,7 @@ std::string bashCompletion(const ArgumentParser& program) {
     out += "  for ((i = 1; i < COMP_CWORD; ++i)); do\n    case \"${COMP_WORDS[i]}\" in\n      " + words(commands, "|") +
            ") command=\"${COMP_WORDS[i]}\"; break ;;\n    esac\n  done\n";
   out += "  case \"$command $before\" in\n" + valueCases(program, "");
-  for (const auto& command : program.commands()) out += valueCases(*command, command->name());
+  for (const auto& command : program.commands()) out += valueCases(*command, command->name()) + firstWordCase(*command);
   // A word that is no option is a file, or what the program asks for; without any reply bash completes files.
   out += "  esac\n  case \"$command$word\" in\n    -*) COMPREPLY=($(compgen -W \"" + optionNames(program) +
          "\" -- \"$word\")) ;;\n";

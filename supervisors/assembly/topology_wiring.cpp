@@ -24,6 +24,19 @@ Task<Status> outcomeOf(Future<Answer> future) {
   co_return answer.status();
 }
 
+/// Sessions that a standalone node has noted are nobody's data.
+bool isData(const storage::Namespace& ns) { return ns.isReplicated() && ns.toString() != "config.system.sessions"; }
+
+bool holdsData(const server::ServerContext& server) {
+  if (server.progress->applied() != OpTime{}) return true;
+  const auto snapshot = server.catalog.unguarded().snapshot();
+  if (snapshot->closed()) return true;
+  for (const std::string& database : snapshot->databases())
+    for (const storage::CollectionPtr& collection : snapshot->collections(database))
+      if (isData(collection->ns())) return true;
+  return false;
+}
+
 /// Services that run on the primary only hear of each change: to become what they are already costs them nothing.
 void tellServices(Node& node, const std::vector<Service>& services, const replication::ReplicaView& now) {
   const Payload role =
@@ -50,6 +63,15 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
     server.log.info(Component::kReplication, 21358, "topology", "Replica set state",
                     bson::doc("state", machines::EnumNames<replication::MemberState>::name(now.state()), "writable",
                               now.isWritable(), "term", now.topology.memory.term, "primary", now.primary()));
+  };
+  topology.holdsData = [&server, told = false]() mutable {
+    const bool held = holdsData(server);
+    if (held && !std::exchange(told, true))
+      server.log.warning(
+          Component::kReplication, 21371, "topology",
+          "This node holds data and joins no set that others have; empty its data directory, or initiate "
+          "the set here");
+    return held;
   };
   topology.appliedWhenVoting = [&server](int64_t term) { return server.progress->appliedWhenVoting(term); };
   topology.adopted = [&server](const machines::Snapshot<replication::Topology>& now) {

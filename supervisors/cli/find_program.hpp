@@ -5,7 +5,9 @@
 
 namespace troupe::supervisors {
 
-/// Path of another program of Troupe: in the folder of this one. Errors: FileNotOpen.
-StatusWith<std::string> findProgram(const std::string& name);
+enum class SearchPath { kNot, kToo };
+
+/// Path of another program of Troupe: in the folder of this one, and with `kToo` also on PATH. Errors: FileNotOpen.
+StatusWith<std::string> findProgram(const std::string& name, SearchPath path = SearchPath::kNot);
 
 }  // namespace troupe::supervisors

@@ -4,27 +4,23 @@ import subprocess
 import unittest
 from pathlib import Path
 
+from replica_set_support import Member
 from support import BIN, SLOWNESS, Server
 
 HERE = Path(__file__).resolve().parent / "drivers"
 
 
-class Drivers(unittest.TestCase):
+class Tour(unittest.TestCase):
     """Each driver is a program of its own (drivers/) that prints a line for every step."""
 
-    def setUp(self):
-        self.server = Server("--auth")
-        self.addCleanup(self.server.discard)
-        self.server.start()
-
-    def take_tour(self, least, command, **options):
+    def take_tour(self, least, command, server, **options):
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=240 * SLOWNESS, **options)
         steps = [line for line in done.stdout.splitlines() if line.startswith(("ok ", "FAIL "))]
         failed = [line for line in steps if line.startswith("FAIL ")]
-        self.assertFalse(failed, "\n".join(failed) + "\n" + self.server.log_tail(5))
+        self.assertFalse(failed, "\n".join(failed) + "\n" + server.log_tail(5))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertGreaterEqual(len(steps), least, f"the tour broke off:\n{done.stdout}{done.stderr}")
-        self.assertEqual(self.server.stop(), 0, self.server.log_tail())
+        self.assertEqual(server.stop(), 0, server.log_tail())
         print(f"      {len(steps)} steps", flush=True)
 
     def packages(self):
@@ -34,21 +30,41 @@ class Drivers(unittest.TestCase):
         node, place = installed.stdout.splitlines()[-2:]
         return Path(node), Path(place)
 
+    def mongosh(self, least, uri, script, server, **variables):
+        node, place = self.packages()
+        environment = {**os.environ, **variables, "HOME": str(server.folder), "PATH": f"{node.parent}:{os.environ['PATH']}"}
+        self.take_tour(least, [place / "node_modules/.bin/mongosh", "--quiet", "--norc", uri, HERE / script], server, env=environment)
+
+
+class Drivers(Tour):
+    def setUp(self):
+        self.server = Server("--auth")
+        self.addCleanup(self.server.discard)
+        self.server.start()
+
     def test_the_node_driver(self):
         node, place = self.packages()
         tour = place / "node_tour.mjs"
         tour.write_text((HERE / "node_tour.mjs").read_text())  # packages are looked for beside the program
-        self.take_tour(14, [node, tour, self.server.port])
+        self.take_tour(14, [node, tour, self.server.port], self.server)
 
     def test_mongosh(self):
-        node, place = self.packages()
-        environment = {**os.environ, "HOME": str(self.server.folder), "PATH": f"{node.parent}:{os.environ['PATH']}"}
-        self.take_tour(10, [place / "node_modules/.bin/mongosh", "--quiet", "--norc", self.server.uri, HERE / "mongosh_tour.js"], env=environment)
+        self.mongosh(10, self.server.uri, "mongosh_tour.js", self.server)
 
     def test_libmongoc(self):
         program = BIN / "libmongoc_tour"
         self.assertTrue(program.exists(), f"{program} was not built: install libmongoc-dev and build again")
-        self.take_tour(11, [program, self.server.port])
+        self.take_tour(11, [program, self.server.port], self.server)
+
+
+class ReplicaSet(Tour):
+    def test_mongosh(self):
+        """What administrators type, from the first config on: three members, and a fourth that is added later."""
+        members = [Member().start() for _ in range(4)]
+        for member in members:
+            self.addCleanup(member.discard)
+        uri = members[0].uri + "&retryWrites=false"  # writes with numbers are refused as yet
+        self.mongosh(13, uri, "mongosh_set_tour.js", members[0], TROUPE_MEMBERS=",".join(m.name for m in members))
 
 
 if __name__ == "__main__":

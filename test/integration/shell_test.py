@@ -69,6 +69,8 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("trouped --logFormat t"), ["text"])
         self.assertEqual(self.complete("troupe import --type js"), ["json", "jsonl"])
         self.assertEqual(self.complete("troupe import --type json --db "), [], "bash offers files where nothing is known")
+        self.assertEqual(self.complete("troupe cluster st"), ["start", "stop", "status"])
+        self.assertEqual(self.complete("troupe cluster kill "), [])
 
     def test_commands_and_their_options(self):
         commands = commands_of("troupe")
@@ -81,7 +83,7 @@ class Completion(unittest.TestCase):
                 continue  # a program of its own
             with self.subTest(command):
                 listed = options_of_command(command)
-                self.assertIn("--uri", listed)
+                self.assertIn("--dir" if command == "cluster" else "--uri", listed)
                 self.assertEqual(listed - set(self.complete(f"troupe {command} --")), set())
         self.assertEqual(self.complete("troupe tree --up"), [], "an option of another command")
 

@@ -24,6 +24,20 @@ TEST(ClientConnection, SaysHelloFirstAndGivesAnswers) {
   EXPECT_EQ(server.asked()[1], doc("count", "things", "$db", "shop"));
 }
 
+TEST(ClientConnection, SendsItsReadPreferenceWithEveryCommand) {
+  ScriptedServer server({doc("ok", 1), doc("n", 3, "ok", 1)});
+  {
+    Target target = server.target();
+    target.readPreference = "secondary";
+    auto connection = Connection::open(target);
+    ASSERT_TRUE(connection.isOK()) << connection.status().toString();
+    ASSERT_TRUE(connection->run("shop", doc("count", "things")).isOK());
+  }
+  ASSERT_EQ(server.asked().size(), 2u);
+  EXPECT_FALSE(server.asked()[0]["$readPreference"]) << "hello is answered by everyone";
+  EXPECT_EQ(server.asked()[1]["$readPreference"].asDocument(), doc("mode", "secondary"));
+}
+
 TEST(ClientConnection, TurnsARefusalIntoItsStatusAndGoesOn) {
   ScriptedServer server({doc("ok", 1), doc("ok", 0, "code", 13, "errmsg", "not allowed"), doc("ok", 1)});
   auto connection = Connection::open(server.target());

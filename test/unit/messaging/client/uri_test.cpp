@@ -39,6 +39,11 @@ TEST(ConnectionString, SetsTlsAndTimes) {
   EXPECT_EQ(target->socketTimeoutMs, 1000);
 }
 
+TEST(ConnectionString, SaysFromWhichMembersToRead) {
+  EXPECT_EQ(parseTarget("mongodb://host/?readPreference=secondary")->readPreference, "secondary");
+  EXPECT_EQ(parseTarget("mongodb://host/")->readPreference, "");
+}
+
 TEST(ConnectionString, RefusesWhatItCannotRead) {
   for (const char* text :
        {"", ":27017", "host:0", "host:65536", "host:x", "[::1", "[::1]x", "http://host", "mongodb+srv://host",

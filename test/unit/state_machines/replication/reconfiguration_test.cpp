@@ -22,6 +22,13 @@ Snapshot<Topology> blank(const NodeName& host) {
   document.setName = "rs";
   return machines::resumed<Topology>(document).next;
 }
+Report reportOf(const Snapshot<Topology>& now) {
+  Report report;
+  report.from = now.document.self;
+  report.term = now.memory.term;
+  if (now.document.config) report.config = now.document.config->configVersion();
+  return report;
+}
 ErrorCode refusal(const Outcome& out) { return answered(out) ? answered(out)->code() : ErrorCode::kOK; }
 ErrorCode initiating(const ReplicaSetConfig& config, const NodeName& self = "a:1") {
   return refusal(when(blank(self), Initiate{config, self, {}}));
@@ -70,6 +77,40 @@ TEST(Initiate, FailsWhenAMemberHasAConfigOrIsOfAnotherSet) {
   other.sender.from = "c:1";
   other.refusal = Status(ErrorCode::kInconsistentReplicaSetNames, "c:1 is in the set other");
   EXPECT_EQ(did<Conclude>(when(waiting, other))->outcome.code(), ErrorCode::kInconsistentReplicaSetNames);
+}
+
+TEST(Initiate, FailsWhenAMemberHasDataOfItsOwn) {
+  const Snapshot<Topology> withData = when(blank("b:1"), OwnData{true}).next;
+  const Snapshot<Topology> waiting = when(blank("a:1"), Initiate{kConfig, "a:1", {}}).next;
+  const HeartbeatRequest asked{reportOf(waiting), "b:1", "rs"};
+  const Outcome heard = when(withData, asked);
+  ASSERT_EQ(said<HeartbeatReply>(heard).size(), 1u);
+  const Outcome failed = when(waiting, said<HeartbeatReply>(heard)[0].second);
+  EXPECT_EQ(did<Conclude>(failed)->outcome.code(), ErrorCode::kCannotInitializeNodeWithData);
+  EXPECT_NE(did<Conclude>(failed)->outcome.reason().find("b:1"), std::string::npos);
+  EXPECT_EQ(phaseAfter(failed), Phase::kStartup);
+}
+
+TEST(Initiate, TakesTheDataOfTheNodeThatIsGivenIt) {
+  ReplicaSetConfig config = kConfig;
+  config.members.resize(1);
+  const Outcome out = when(when(blank("a:1"), OwnData{true}).next, Initiate{config, "a:1", {}});
+  EXPECT_TRUE(out.next.document.founder);
+  EXPECT_FALSE(out.next.memory.ownData) << "they are the set's now";
+}
+
+TEST(Reconfig, ANodeWithDataOfItsOwnJoinsNoSet) {
+  const Snapshot<Topology> primary = memberOf(kConfig, "a:1", Phase::kPrimary);
+  const HeartbeatRequest request{reportOf(primary), "b:1", "rs"};
+  EXPECT_EQ(said<HeartbeatRequest>(when(blank("b:1"), request)).size(), 1u) << "an empty one asks for the config";
+  const Snapshot<Topology> withData = when(blank("b:1"), OwnData{true}).next;
+  const Outcome out = when(withData, request);
+  EXPECT_TRUE(said<HeartbeatRequest>(out).empty());
+  EXPECT_EQ(said<HeartbeatReply>(out)[0].second.refusal, ErrorCode::kCannotInitializeNodeWithData);
+  HeartbeatReply told = shown(primary, "b:1");
+  told.newer = kConfig;
+  EXPECT_FALSE(when(withData, told).next.document.config);
+  EXPECT_TRUE(when(when(withData, OwnData{false}).next, told).next.document.config) << "once it is empty";
 }
 
 TEST(Initiate, OfTwoNodesAtOnceNeverMakesTwoSets) {
@@ -245,6 +286,19 @@ TEST(Reconfig, AddsAndRemovesMembersOneByOne) {
   EXPECT_EQ(stateOf(set[gone].now), MemberState::kRemoved);
   set.kill(primary);
   EXPECT_FALSE(set.runUntilPrimary().empty()) << "two of the three that are left";
+}
+
+TEST(Reconfig, ACopyOfAMemberIsGivenItsNewNameByForce) {
+  ReplicaSetConfig config = next(configOf({"new:1"}));
+  Reconfig command{config, true};
+  EXPECT_EQ(phaseAfter(when(memberOf(kConfig, "a:1"), command)), Phase::kRemoved);
+  command.self = "new:1";
+  const Outcome out = when(memberOf(kConfig, "a:1"), command);
+  EXPECT_EQ(out.next.document.self, "new:1");
+  EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+  config.members.push_back({.id = 7, .host = "a:1", .tags = {}});
+  command.config = config;
+  EXPECT_EQ(when(memberOf(kConfig, "a:1"), command).next.document.self, "a:1") << "the config has the old one";
 }
 
 TEST(Reconfig, AfterAForcedRemovalOfThePrimaryTheOthersElectANewOne) {  // ELE-033

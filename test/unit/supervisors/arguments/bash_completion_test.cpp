@@ -26,5 +26,14 @@ TEST(BashCompletion, OffersCommandsTheirOptionsAndValuesThatAreFew) {
   EXPECT_THAT(outcome.text, HasSubstr("complete -o default -F _program program\n"));
 }
 
+TEST(BashCompletion, OffersTheWordsThatMayFollowACommand) {
+  ArgumentParser program("what it does", "program");
+  std::string action;
+  program.command("act", "acts", [] { return 0; }).add("ACTION", &action, "what to do", {.oneOf = {"go", "stop"}});
+  const char* argv[] = {"program", "--bash-completion"};
+  EXPECT_THAT(program.parse(2, argv).text,
+              HasSubstr("\"act act\") [[ $word == -* ]] || { COMPREPLY=($(compgen -W \"go stop\""));
+}
+
 }  // namespace
 }  // namespace troupe::supervisors

@@ -1,0 +1,154 @@
+// What administrators type into mongosh to make a replica set and to change it. The members are empty so far.
+//   TROUPE_MEMBERS=HOST:PORT,HOST:PORT,HOST:PORT,HOST:PORT mongosh --quiet --norc mongodb://FIRST/?directConnection=true mongosh_set_tour.js
+// Prints "ok NAME" or "FAIL NAME: reason" for each step.
+const hosts = process.env.TROUPE_MEMBERS.split(",");
+const uriOf = (host) => `mongodb://${host}/?directConnection=true&retryWrites=false`;
+
+function step(name, work) {
+  try {
+    work();
+    print(`ok ${name}`);
+  } catch (error) {
+    print(`FAIL ${name}: ${error.stack.split("\n").slice(0, 3).join(" | ")}`);
+  }
+}
+function equal(actual, expected) {
+  if (EJSON.stringify(actual) !== EJSON.stringify(expected)) throw new Error(`${EJSON.stringify(actual)} is not ${EJSON.stringify(expected)}`);
+}
+function fails(code, work) {
+  try {
+    work();
+  } catch (error) {
+    return equal(error.code, code);
+  }
+  throw new Error(`no error, expected ${code}`);
+}
+function eventually(what, check) {
+  for (const begun = Date.now(); Date.now() - begun < 60000; sleep(50)) if (check()) return;
+  throw new Error(`${what}: not within a minute`);
+}
+const stateOf = (host) => rs.status().members.find((member) => member.name === host).stateStr;
+/// Has `work` done on another member, as if the shell were connected with it.
+function on(host, work) {
+  const here = db;
+  db = new Mongo(uriOf(host)).getDB("test");
+  try {
+    return work();
+  } finally {
+    db = here;
+  }
+}
+
+step("a member without a config says so", () => {
+  fails(94, () => rs.status());
+  equal(db.hello().isreplicaset, true);
+  equal([db.hello().isWritablePrimary, db.hello().secondary], [false, false]);
+});
+
+step("rs.initiate makes a set", () => {
+  const members = hosts.slice(0, 3).map((host, _id) => ({_id, host, priority: _id === 0 ? 2 : 1}));
+  equal(rs.initiate({_id: "rs", members, settings: {electionTimeoutMillis: 2000, heartbeatIntervalMillis: 500}}).ok, 1);
+  eventually("a primary", () => db.hello().isWritablePrimary);
+  eventually("data everywhere", () => hosts.slice(1, 3).every((host) => stateOf(host) === "SECONDARY"));
+  fails(23, () => rs.initiate());
+});
+
+step("rs.status shows members and times", () => {
+  const status = rs.status();
+  equal([status.set, status.myState, status.members.length, status.majorityVoteCount], ["rs", 1, 3, 2]);
+  equal(status.members.map((member) => [member._id, member.name, member.health, member.stateStr]),
+        [[0, hosts[0], 1, "PRIMARY"], [1, hosts[1], 1, "SECONDARY"], [2, hosts[2], 1, "SECONDARY"]]);
+  equal(["optime", "optimeDate", "uptime", "configVersion", "configTerm"].every((name) => name in status.members[1]), true);
+  equal(["lastCommittedOpTime", "appliedOpTime", "durableOpTime"].every((name) => name in status.optimes), true);
+  equal(status.members[0].self, true);
+});
+
+step("db.hello tells of the set", () => {
+  const hello = db.hello();
+  equal([hello.setName, hello.hosts, hello.primary, hello.me], ["rs", hosts.slice(0, 3), hosts[0], hosts[0]]);
+  equal(rs.isMaster().ismaster, true);
+});
+
+step("rs.conf can be changed and given to rs.reconfig", () => {
+  const config = rs.conf();
+  equal([config.version, rs.config().version], [1, 1]);
+  config.members[1].priority = 0.5;
+  config.members[1].tags = {rack: "b"};
+  equal(rs.reconfig(config).ok, 1);
+  equal([rs.conf().version, rs.conf().members[1].priority, rs.conf().members[1].tags], [2, 0.5, {rack: "b"}]);
+});
+
+step("a member can be hidden and delayed", () => {
+  const config = rs.conf();
+  Object.assign(config.members[2], {priority: 0, hidden: true, secondaryDelaySecs: 2});
+  rs.reconfig(config);
+  equal(db.hello().hosts, hosts.slice(0, 2));
+  eventually("the member knows", () => on(hosts[2], () => db.hello()).hidden);
+  equal(Number(on(hosts[2], () => db.hello()).secondaryDelaySecs), 2);
+  db.getSiblingDB("tour").c.insertOne({_id: 1}, {writeConcern: {w: 3, wtimeout: 60000}});
+  Object.assign(config.members[2], {priority: 1, hidden: false, secondaryDelaySecs: 0});
+  rs.reconfig(Object.assign(config, {version: rs.conf().version}));
+});
+
+step("rs.add and rs.remove", () => {
+  equal(rs.add(hosts[3]).ok, 1);
+  eventually("it has data", () => stateOf(hosts[3]) === "SECONDARY");
+  equal(rs.conf().members.map((member) => member._id), [0, 1, 2, 3]);
+  equal(rs.remove(hosts[3]).ok, 1);
+  eventually("it knows", () => on(hosts[3], () => db.hello()).info === "this node was removed from its replica set");
+  equal(rs.add({host: hosts[3], priority: 0, votes: 0}).ok, 1);
+  eventually("it is back", () => stateOf(hosts[3]) === "SECONDARY");
+  equal(Number(rs.status().votingMembersCount), 3);
+  fails(103, () => rs.add(hosts[3]));
+  rs.remove(hosts[3]);
+});
+
+step("the log and how far members are behind it", () => {
+  equal(db.getReplicationInfo().configuredLogSizeMB, 990);
+  equal(db.adminCommand({replSetResizeOplog: 1, size: 1500}).ok, 1);
+  equal(db.getReplicationInfo().configuredLogSizeMB, 1500);
+  equal(rs.printReplicationInfo().value["configured oplog size"], "1500 MB");
+  const sources = rs.printSecondaryReplicationInfo().value;
+  equal(hosts.slice(1, 3).every((host) => `source: ${host}` in sources), true);
+  equal(sources[`source: ${hosts[1]}`].replLag.includes("behind the primary"), true);
+});
+
+step("rs.syncFrom chooses a source", () => {
+  equal(on(hosts[2], () => rs.syncFrom(hosts[1])).syncFromRequested, hosts[1]);
+  fails(95, () => rs.syncFrom(hosts[1]));
+});
+
+step("a secondary is read from, and writes nothing", () => {
+  on(hosts[1], () => {
+    equal(db.getSiblingDB("tour").c.countDocuments(), 1);
+    fails(10107, () => db.getSiblingDB("tour").c.insertOne({_id: 2}));
+    equal(db.getSiblingDB("tour").c.find().toArray(), [{_id: 1}]);
+  });
+});
+
+step("rs.freeze and maintenance are for secondaries", () => {
+  fails(95, () => rs.freeze(10));
+  on(hosts[1], () => {
+    equal(rs.freeze(60).ok, 1);
+    equal(rs.freeze(0).ok, 1);
+    equal(db.adminCommand({replSetMaintenance: true}).ok, 1);
+    equal(rs.status().myState, 3);
+    equal(db.adminCommand({replSetMaintenance: false}).ok, 1);
+    equal(rs.status().myState, 2);
+  });
+});
+
+step("a refused rs.stepDown does not disturb what follows", () => {
+  on(hosts[1], () => {
+    fails(10107, () => rs.stepDown());
+    equal(rs.status().myState, 2);
+  });
+});
+
+step("rs.stepDown gives the place to another member", () => {
+  equal(rs.stepDown(20, 10).ok, 1);
+  eventually("another primary", () => ![undefined, hosts[0]].includes(db.hello().primary));
+  fails(10107, () => rs.add(hosts[3]));
+  rs.freeze(0);
+  eventually("the preferred one leads again", () => db.hello().isWritablePrimary);
+});

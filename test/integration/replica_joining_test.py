@@ -1,0 +1,83 @@
+"""Who may become a member of a set: nodes without data, and the one whose data the set is given."""
+import unittest
+
+import pymongo
+import pymongo.errors
+
+from replica_set_support import Member, Set
+from support import Server, eventually
+
+NODE_WITH_DATA = 110
+
+
+class JoiningTest(unittest.TestCase):
+    def grown(self, *options):
+        """A node that has served alone, and is now started for a set."""
+        member = Member(*options)
+        self.addCleanup(member.discard)
+        with Server(dbpath=member.dbpath) as alone:
+            with alone.client() as client:
+                client.app.items.insert_one({"_id": "its own"})
+            self.assertEqual(alone.stop(), 0)
+        return member
+
+    def assert_kept(self, member):
+        self.assertEqual(member.stop(), 0)
+        with Server(dbpath=member.dbpath) as alone, alone.client() as client:
+            self.assertEqual(client.app.items.find_one(), {"_id": "its own"})
+
+    def test_another_member_with_data_is_refused_and_keeps_them(self):
+        other = self.grown().start()
+        with Set(1) as group:
+            first = group.members[0]
+            config = {**group.config, "members": [*group.config["members"], {"_id": 1, "host": other.name}]}
+            with self.assertRaises(pymongo.errors.OperationFailure) as refused:
+                first.command("replSetInitiate", config)
+            self.assertEqual(refused.exception.code, NODE_WITH_DATA)
+            self.assertIn(other.name, str(refused.exception))
+            self.assertEqual(first.ask("replSetGetStatus")["codeName"], "NotYetInitialized")
+            self.assert_kept(other)
+
+    def test_a_node_with_data_that_is_added_stays_outside(self):
+        other = self.grown().start()
+        with Set(1) as group:
+            primary = group.initiate()
+            group.reconfigure(lambda c: c["members"].append({"_id": 1, "host": other.name, "priority": 0, "votes": 0}))
+            sent = primary.view_of(other)["lastHeartbeat"]
+            self.assertTrue(eventually(lambda: (primary.view_of(other)["lastHeartbeat"] - sent).total_seconds() > 2))
+            self.assertEqual(other.ask("replSetGetStatus")["codeName"], "NotYetInitialized")
+            self.assertIn("This node holds data", other.log())
+            self.assert_kept(other)
+
+    def test_the_data_of_the_node_that_is_given_the_config_are_those_of_the_set(self):
+        with Set(2) as group:
+            first = group.members[0]
+            first.kill()
+            with Server(dbpath=first.dbpath) as alone:
+                with alone.client() as client:
+                    client.app.items.insert_one({"_id": "its own"})
+                self.assertEqual(alone.stop(), 0)
+            first.start()
+            group.initiate()
+            for member in group.members:
+                with member.client(readPreference="secondaryPreferred") as client:
+                    self.assertEqual(client.app.items.find_one(), {"_id": "its own"}, member.name)
+
+    def test_a_secondary_is_copied_from_while_there_is_no_primary(self):
+        with Set(3, m1={"priority": 0}) as group:
+            primary = group.initiate()
+            first, second, third = group.members
+            self.assertIs(primary, first)
+            with primary.client(retryWrites=False) as client:
+                client.app.get_collection("items", write_concern=pymongo.WriteConcern(3)).insert_one({"_id": 1})
+            third.kill()
+            third.wipe()
+            first.kill()
+            third.start()
+            self.assertTrue(eventually(lambda: third.hello()["secondary"] or third.is_primary(), 60), third.log_tail())
+            attempts = third.command("replSetGetStatus", initialSync=1)["initialSyncStatus"]["initialSyncAttempts"]
+            self.assertEqual([(a["syncSource"], a["status"]) for a in attempts], [(second.name, "OK")])
+
+
+if __name__ == "__main__":
+    unittest.main()
