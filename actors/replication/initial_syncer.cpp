@@ -11,6 +11,7 @@
 #include "actors/replication/source_log.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/oplog_batches.hpp"
+#include "storage/oplog/oplog_collection.hpp"
 
 namespace troupe::replication {
 
@@ -187,8 +188,7 @@ Task<InitialSyncer::Done> InitialSyncer::done(EnterStartup) {
 StatusWith<OpTime> InitialSyncer::newestOwn() const {
   storage::OperationContext operation({.sessions = parts_.storage->operations.sessions},
                                       storage::OperationOrigin::kApplier);
-  TROUPE_ASSIGN(const auto newest, parts_.oplog->newest(operation.recoveryUnit()));
-  return OpTime{0, newest.value_or(bson::Timestamp{})};
+  return storage::lastLogged(parts_.storage->catalog, operation.recoveryUnit());
 }
 
 /// What an earlier attempt has left may not be later than what comes.
@@ -207,9 +207,21 @@ Task<InitialSyncer::Done> InitialSyncer::done(ResetData) {
   note("An attempt begins: all data are dropped", bson::doc("syncSource", source));
   parts_.storage->catalog.engine().setInitialDataTimestamp({});  // checkpoints are full ones (CKP-003)
   TROUPE_CO_TRY(co_await resetData(attempt_));
+  parts_.writes->slots.resetTo({});  // else the flusher would wait for entries that have gone
   if (parts_.endOfLog) TROUPE_CO_TRY(parts_.endOfLog->set({}));
   if (parts_.invalidate) parts_.invalidate();
   co_return std::optional<Event>(DataReset{});
+}
+
+/// The newest entry may be of a batch that the source, a secondary, has not applied yet, or stand behind another that
+/// is still open: what is read before has it not, and the log is carried out from behind it.
+Task<Status> untilReadsHave(std::shared_ptr<SyncAttempt> attempt, OpTime entry) {
+  bson::Document after = bson::doc("afterOpTime", bson::doc("ts", entry.timestamp, "t", entry.term));
+  bson::Document preference = bson::doc("mode", "secondaryPreferred");
+  bson::Document find = bson::doc("find", "system.version", "limit", 1, "singleBatch", true, "readConcern",
+                                  std::move(after), "$readPreference", std::move(preference));
+  const auto reply = co_await askSource(std::move(attempt), "admin", std::move(find));
+  co_return reply.status();
 }
 
 /// In this order: what is open when its newest entry is read is found in its table, or begins behind that entry; the
@@ -234,6 +246,7 @@ Task<InitialSyncer::Done> InitialSyncer::done(FindBeginning find) {
     co_await sleepFor(kAskingPause);  // storage takes no write that is as old as an earlier copy's end
   }
   if (attempt->isAbandoned()) co_return Status(ErrorCode::kInterrupted, "the attempt is over");
+  TROUPE_CO_TRY(co_await untilReadsHave(attempt, found.beginApplying));
   attempt->rollbackId = found.rollbackId;
   attempt->at = found.beginApplying.timestamp;
   TROUPE_CO_TRY(co_await copier->begin(std::move(first)));

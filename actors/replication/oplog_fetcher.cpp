@@ -130,6 +130,7 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(RollBack action) {
 
 Task<OplogFetcher::Outcome> OplogFetcher::done(NeedInitialSync) {
   if (!parts_.initialSync) co_return std::optional<Event>();
+  if (parts_.buffer->isClosed() && parts_.drained) TROUPE_CO_TRY(co_await parts_.drained());
   TROUPE_CO_TRY(co_await parts_.initialSync());
   co_return std::optional<Event>(InitialSyncEnded{});
 }

@@ -32,11 +32,11 @@ StatusWith<machines::Loaded<Topology::Document>> TopologyStore::read(const NodeN
   if (election) {
     found.value.lastVote = {election->term, election->candidate};
     if (election->self && !election->self->empty()) found.value.self = *election->self;
-    found.value.founder = election->founder.value_or(false);
   }
   TROUPE_ASSIGN(found.value.config, onlyDocument<ReplicaSetConfig>(configs_));
   const auto& config = found.value.config;
   if (!config) return found;
+  found.value.founder = election && election->founder.value_or(false);  // without the config nothing was founded
   TROUPE_TRY(config->validate());
   if (config->id != setName)
     return Status(ErrorCode::kInvalidReplicaSetConfig, "this node's data belongs to the replica set '" + config->id +

@@ -206,7 +206,12 @@ void onFetchIsOver(FetchTurn& t, const FetchIsOver&) {
   goOn(t);
 }
 void onRollbackEnded(FetchTurn& t, const RollbackEnded&) { goOn(t); }
-void onInitialSyncEnded(FetchTurn& t, const InitialSyncEnded&) { goOn(t); }
+/// What was known of sources was about data that have gone.
+void onInitialSyncEnded(FetchTurn& t, const InitialSyncEnded&) {
+  for (const auto& [host, why] : t.mem.denied) t.effects.push_back(F::cancel(DenialOver{host}));
+  t.mem.denied.clear();
+  goOn(t);
+}
 
 void onSetChanged(FetchTurn& t, const SetChanged&) { t.perform(LookAround{t.mem.phase != kFetching}); }
 void onRetryDue(FetchTurn& t, const RetryDue&) { t.perform(LookAround{true}); }
@@ -254,7 +259,7 @@ void onSyncFrom(FetchTurn& t, const SyncFrom& command) {
   beginAnew(t);
 }
 
-/// What it fetched has been applied by then: nothing writes beside the sync.
+/// What it had fetched leaves the buffer before the sync begins: nothing writes beside it.
 void onResync(FetchTurn& t, const Resync&) {
   if (t.mem.phase != kTooStale) {
     t.effects.push_back(
@@ -263,6 +268,7 @@ void onResync(FetchTurn& t, const Resync&) {
   }
   t.done();
   enter(t, kNeedsInitialSync);
+  t.perform(CloseBuffer{});
   t.perform(NeedInitialSync{});
 }
 

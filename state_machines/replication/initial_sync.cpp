@@ -50,9 +50,9 @@ Step<InitialSync> attemptFailed(const SyncMemory& memory, std::string why) {
   return InitialSync::stay().remembering(std::move(left)).then(InitialSync::perform(EndAttempt{}));
 }
 
-/// ISY-002: the mark is durable before anything else happens. A member that has its data keeps them.
+/// ISY-002: the mark is durable before anything else happens. A member that had its data gives them up: it is too
+/// stale.
 Step<InitialSync> onBegin(const SyncDocument& document, const SyncMemory&, const BeginInitialSync&) {
-  if (document.attempt > 0) return InitialSync::stay();
   SyncDocument marked = document;
   marked.isUnderWay = true;
   SyncMemory memory;

@@ -1,12 +1,15 @@
 #include "storage/oplog/oplog_replay.hpp"
 
+#include <chrono>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "storage/oplog/batch_units.hpp"
 #include "storage/oplog/oplog_batches.hpp"
+#include "storage/transaction/conflict_retry.hpp"
 
 namespace troupe::storage {
 
@@ -26,6 +29,20 @@ Status checkIsComplete(const OplogStore& log, const OperationServices& services,
                                                       ": this member has to be resynced from another one"};
 }
 
+constexpr auto kPauseAfterConflict = std::chrono::milliseconds(10);
+
+/// Nobody else writes: what stands in the way, a full cache above all, passes by itself. A start or a rollback that
+/// gave up would meet it again the next time.
+template <class Work>
+Status untilItPasses(OperationContext& operation, const Work& work) {
+  for (;;) {
+    Status outcome = onSecondaryError(work());
+    if (outcome != ErrorCode::kWriteConflict) return outcome;
+    operation.recoveryUnit().abandonSnapshot();
+    std::this_thread::sleep_for(kPauseAfterConflict);
+  }
+}
+
 /// Writes entries of one batch: those of documents together, as many as a unit of work may hold, commands each by
 /// itself.
 Status writeBatch(const OperationApplier& applier, const OperationServices& services,
@@ -34,14 +51,18 @@ Status writeBatch(const OperationApplier& applier, const OperationServices& serv
   for (size_t i = 0; i < entries.size();) {
     OperationContext operation(services, OperationOrigin::kApplier);
     if (isAlone(entries[i])) {
-      TROUPE_TRY(applier.apply(operation, entries[i]).withContext(nameOf(entries[i])));
+      const auto apply = [&] { return applier.apply(operation, entries[i]).withContext(nameOf(entries[i])); };
+      TROUPE_TRY(untilItPasses(operation, apply));
       ++i;
       continue;
     }
     for (together.clear(); i < entries.size() && !isAlone(entries[i]); ++i) together.push_back(&entries[i]);
     for (std::span<const OplogEntry* const> left = together; !left.empty();) {
-      TROUPE_ASSIGN(const size_t done, applyInUnit(applier, operation, left, limits));
-      left = left.subspan(done);
+      TROUPE_TRY(untilItPasses(operation, [&]() -> Status {
+        TROUPE_ASSIGN(const size_t done, applyInUnit(applier, operation, left, limits));
+        left = left.subspan(done);
+        return Status::OK();
+      }));
     }
   }
   return Status::OK();

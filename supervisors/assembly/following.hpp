@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,8 @@ struct Following {
   std::shared_ptr<replication::FetcherState> fetching;
   replication::FetchFigures fetched;
   const replication::MemberFigures figures{buffer, applied.figures, fetched};
+  /// An initial sync has begun and not ended, in this life of the process or the one before.
+  const std::shared_ptr<std::atomic<bool>> isCopying = std::make_shared<std::atomic<bool>>(false);
   const std::shared_ptr<RollbackTurn> rollbackTurn = std::make_shared<RollbackTurn>();
 };
 

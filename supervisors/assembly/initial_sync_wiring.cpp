@@ -45,12 +45,16 @@ replication::InitialSyncParts wireInitialSync(server::ServerContext& server,
     return replication::candidatesOf(*server.membership->view(), server.progress->positions(),
                                      server.parameters.maxSyncSourceLagSecs);
   };
-  parts.setState = [&server](bool copying) { return askForCopyingState(&server.node, copying); };
+  parts.setState = [&server, copying = following.isCopying](bool on) {
+    if (on) *copying = true;
+    return askForCopyingState(&server.node, on);
+  };
   parts.invalidate = [&server, &users] {
     users.forgetAll();
     server.progress->resetTo({});
   };
-  parts.done = [&server](const OpTime& at) {
+  parts.done = [&server, copying = following.isCopying](const OpTime& at) {
+    *copying = false;
     server.progress->resetTo(at);
     server.wakeFlusher();
   };

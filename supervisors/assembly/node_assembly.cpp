@@ -381,9 +381,10 @@ MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::Sto
                                              const std::shared_ptr<link::Links>& links) {
   following = std::make_unique<Following>(*context, operations());
   context->following = &following->figures;
+  *following->isCopying = lacksData;
   auto rollback = wireRollback(*context, access, *oplog, *endOfLog, *membership, userChanges, options);
   wireFollowing(*context, *following, rollback);
-  return {wireTopology(*context, access, *membership, links, options),
+  return {wireTopology(*context, access, *membership, links, *following, options),
           wireProgress(*context),
           wireApplier(*context, *following, [this](const Status& why) { fail(why); }),
           wireFetcher(*context, *following),

@@ -50,7 +50,7 @@ void tellServices(Node& node, const std::vector<Service>& services, const replic
 
 replication::TopologyParts wireTopology(server::ServerContext& server, std::shared_ptr<machines::StorageAccess> storage,
                                         replication::Membership& membership, std::shared_ptr<link::Links> links,
-                                        const AssemblyOptions& options) {
+                                        const Following& following, const AssemblyOptions& options) {
   replication::TopologyParts topology;
   topology.storage = std::move(storage);
   topology.membership = &membership;
@@ -74,10 +74,12 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
     return held;
   };
   topology.appliedWhenVoting = [&server](int64_t term) { return server.progress->appliedWhenVoting(term); };
-  topology.adopted = [&server](const machines::Snapshot<replication::Topology>& now) {
+  topology.adopted = [&server, copying = following.isCopying](const machines::Snapshot<replication::Topology>& now) {
     server.progress->setRole({now.document.config.value_or(replication::ReplicaSetConfig{}), now.document.self,
                               now.memory.term, leads(now.memory.phase)});
-    if (!now.memory.copyingData && lacksData(now, server.progress->applied()))
+    const bool isFollower = now.memory.phase == replication::Topology::Phase::kFollower;
+    const bool lacks = lacksData(now, server.progress->applied()) || (isFollower && *copying);
+    if (!now.memory.copyingData && lacks)
       server.node.tell(server.node.address(replication::kTopologyPath), local(replication::CopyingData{true}));
   };
   topology.refuseWrites = [transition] { transition->refuseWrites(); };

@@ -341,10 +341,12 @@ TEST(Fetching, AnOperatorHasAStaleMemberCopyAllAnew) {  // ISY-020
   const FetchOutcome stale = after(allTooNew(), around());
   FetchOutcome out = after(stale.next, Resync{});
   EXPECT_EQ(phase(out), FetchPhase::kNeedsInitialSync);
+  EXPECT_TRUE(performed<CloseBuffer>(out)) << "what it had fetched would be taken for its newest entry";
   EXPECT_TRUE(performed<NeedInitialSync>(out));
   EXPECT_FALSE(refusedWith(out));
   out = after(out.next, InitialSyncEnded{});
   EXPECT_EQ(phase(out), FetchPhase::kChoosing);
+  EXPECT_TRUE(out.next.memory.denied.empty()) << "it has another end of its log now";
   out = after(after(out.next, around()).next, healthy("p"));
   EXPECT_FALSE(performed<SetMaintenance>(out)->on) << "it is in service again";
 }

@@ -82,13 +82,12 @@ TEST(InitialSync, BeginsWithADurableMark) {  // ISY-002
   EXPECT_TRUE(did<EnterStartup>(out));
 }
 
-TEST(InitialSync, AMemberThatHasItsDataKeepsThem) {
+TEST(InitialSync, AMemberThatHasCopiedDataBeforeMayDoSoAgain) {  // ISY-020
   Snapshot<InitialSync> done;
   done.document.attempt = 2;
   const Outcome out = when(done, BeginInitialSync{});
-  EXPECT_EQ(phaseAfter(out), Phase::kIdle);
-  EXPECT_FALSE(out.persist);
-  EXPECT_TRUE(out.effects.empty());
+  EXPECT_EQ(phaseAfter(out), Phase::kEntering);
+  EXPECT_TRUE(out.next.document.isUnderWay);
 }
 
 TEST(InitialSync, LooksForASourceInTheStateStartup2) {  // ISY-001
