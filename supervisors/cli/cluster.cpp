@@ -7,6 +7,7 @@
 
 #include "supervisors/cli/command_line.hpp"
 #include "supervisors/cli/local_cluster.hpp"
+#include "supervisors/cli/replica_rows.hpp"
 #include "supervisors/cli/table.hpp"
 
 namespace troupe::supervisors {
@@ -56,7 +57,7 @@ void print(const LocalCluster& cluster, const std::vector<MemberReport>& reports
                {"admin", true, 5},
                {"data folder", false, 12}});
   for (const MemberReport& report : reports)
-    table.add({std::to_string(report.member.id), report.state, report.lag ? formatDuration(*report.lag) : "",
+    table.add({std::to_string(report.member.id), report.state, report.lag ? formatLag(*report.lag) : "",
                report.pid ? std::to_string(*report.pid) : "", std::to_string(report.member.port),
                std::to_string(report.member.adminPort), report.files.data});
   std::cout << "\n" << table.render(terminal ? terminalSize().columns : 400, paint, "") << std::flush;

@@ -33,7 +33,7 @@ std::vector<std::string> cellsOf(bson::View status, bson::View member) {
           std::string(member["stateStr"].toStringOr("?")),
           isSelf ? "this one" : since(member["lastHeartbeatRecv"], status["date"]),
           ping.ok() ? fmt::format("{} ms", ping.toInt64()) : "",
-          lag ? formatDuration(*lag) : "",
+          lag ? formatLag(*lag) : "",
           std::string(member["lastHeartbeatMessage"].toStringOr())};
 }
 
@@ -46,6 +46,8 @@ std::optional<double> lagOf(bson::View status, bson::View member) {
   if (!newest.is(bson::Type::kDate) || !own.is(bson::Type::kDate)) return std::nullopt;
   return static_cast<double>(std::max<int64_t>(newest.asDate().millis - own.asDate().millis, 0)) / 1000;
 }
+
+std::string formatLag(double seconds) { return seconds < 1 ? "0 s" : formatDuration(seconds); }
 
 std::string renderReplicaSet(bson::View status, size_t width, const Paint& paint) {
   const bson::View primary = primaryOf(status);

@@ -12,6 +12,9 @@ namespace troupe::supervisors {
 /// either is not known, and for the primary itself.
 std::optional<double> lagOf(bson::View status, bson::View member);
 
+/// "0 s", "4.0 s": members tell their times in whole seconds.
+std::string formatLag(double seconds);
+
 /// The reply to replSetGetStatus for people: the set, its term and primary, and a table of its members with their
 /// roles.
 std::string renderReplicaSet(bson::View status, size_t width, const Paint& paint);

@@ -63,8 +63,10 @@ class ReplicaSet(Tour):
         members = [Member().start() for _ in range(4)]
         for member in members:
             self.addCleanup(member.discard)
+        names = ",".join(member.name for member in members)
         uri = members[0].uri + "&retryWrites=false"  # writes with numbers are refused as yet
-        self.mongosh(13, uri, "mongosh_set_tour.js", members[0], TROUPE_MEMBERS=",".join(m.name for m in members))
+        self.mongosh(10, uri, "mongosh_set_tour.js", members[3], TROUPE_MEMBERS=names)
+        self.mongosh(6, members[1].uri + "&retryWrites=false", "mongosh_secondary_tour.js", members[2], TROUPE_MEMBERS=names)
 
 
 if __name__ == "__main__":

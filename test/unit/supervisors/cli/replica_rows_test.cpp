@@ -34,6 +34,11 @@ TEST(ReplicaRows, LagIsCountedFromThePrimaryWhereBothAreKnown) {
   EXPECT_EQ(lagOf(headless, memberOf(headless, 0)), std::nullopt);
 }
 
+TEST(ReplicaRows, ShowALagInSeconds) {
+  EXPECT_EQ(formatLag(0), "0 s");
+  EXPECT_EQ(formatLag(4), "4.0 s");
+}
+
 TEST(ReplicaRows, ShowTheSetAndALineForEachMember) {
   const std::string text = renderReplicaSet(kStatus, 200, Paint(false));
   EXPECT_THAT(text, ContainsRegex("term +3\n"));
