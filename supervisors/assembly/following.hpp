@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "actors/replication/flow_control_state.hpp"
 #include "actors/replication/member_figures.hpp"
 #include "actors/replication/oplog_applier.hpp"
 #include "actors/replication/oplog_fetcher.hpp"
@@ -24,7 +25,8 @@ class RollbackTurn {
 };
 
 /// What a member follows others with: the buffer between its fetcher and its applier, the writer of batches, and what
-/// outlives the actors. Goes after the node has shut down and before its storage does.
+/// outlives the actors; the context names what of it is shown. Goes after the node has shut down and before its storage
+/// does.
 struct Following {
   Following(server::ServerContext& server, storage::OperationServices services);
 
@@ -35,6 +37,7 @@ struct Following {
   replication::ApplierMemory applied;
   std::shared_ptr<replication::FetcherState> fetching;
   replication::FetchFigures fetched;
+  replication::FlowControlState flow;
   const replication::MemberFigures figures{buffer, applied.figures, fetched};
   const std::shared_ptr<RollbackTurn> rollbackTurn = std::make_shared<RollbackTurn>();
 };
