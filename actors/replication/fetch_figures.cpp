@@ -27,8 +27,9 @@ void FetchFigures::noteEntries(int64_t entries, int64_t bytes) {
   values_.bytes += bytes;
 }
 
-/// A choice ends with the probe of a source, or with a timer for the next look.
-void FetchFigures::count(const machines::Outcome<Fetching>& outcome) {
+/// A choice ends with the probe of a source, or with a timer for the next look. What the effects hold is not there any
+/// more when they have been performed, but of which kind they were.
+void FetchFigures::count(const Snapshot<Fetching>& now, const machines::Outcome<Fetching>& outcome) {
   const std::lock_guard lock(mutex_);
   for (const Effect<Fetching>& effect : outcome.effects) {
     if (const auto* timer = std::get_if<machines::Arm<Fetching>>(&effect)) {
@@ -37,10 +38,9 @@ void FetchFigures::count(const machines::Outcome<Fetching>& outcome) {
       ++values_.foundNone;
     }
     const auto* action = std::get_if<machines::Do<Fetching>>(&effect);
-    const auto* probe = action ? std::get_if<Probe>(&action->action) : nullptr;
-    if (!probe) continue;
+    if (!action || !std::holds_alternative<Probe>(action->action)) continue;
     ++values_.selections;
-    const bool isSame = std::exchange(source_, probe->source) == probe->source;
+    const bool isSame = std::exchange(source_, now.memory.source) == now.memory.source;
     ++(isSame ? values_.choseSame : values_.choseDifferent);
   }
 }

@@ -23,8 +23,8 @@ class FetchFigures {
   /// A batch, which may be empty, has come.
   void noteBatch(std::chrono::microseconds waited);
   void noteEntries(int64_t entries, int64_t bytes);
-  /// A transition of the machine: counts the choice of a source in it.
-  void count(const machines::Outcome<Fetching>& outcome);
+  /// A transition of the machine to `now`: counts the choice of a source in it.
+  void count(const Snapshot<Fetching>& now, const machines::Outcome<Fetching>& outcome);
 
  private:
   mutable std::mutex mutex_;

@@ -2,11 +2,6 @@
 
 #include <utility>
 
-#include "actors/kernel/node.hpp"
-#include "actors/replication/flow_control_state.hpp"
-#include "actors/replication/replica_view.hpp"
-#include "actors/replication/replication_progress.hpp"
-
 namespace troupe::replication {
 
 using log::Component;
@@ -27,21 +22,20 @@ void FlowControl::onStart() {
   every(kPeriod, [this] { look(); });
 }
 
-void FlowControl::onStop(const Status&) { server_->admission.flow().refresh(FlowTickets::kUnlimited); }
+void FlowControl::onStop(const Status&) { parts_.tickets->refresh(FlowTickets::kUnlimited); }
 
 void FlowControl::look() {
-  const auto role = server_->progress->role();
-  const auto times = server_->progress->times();
-  const Positions positions = server_->progress->positions();
-  FlowTickets& tickets = server_->admission.flow();
+  const auto role = parts_.progress->role();
+  const auto times = parts_.progress->times();
+  const Positions positions = parts_.progress->positions();
   const FlowDecision decision =
-      server_->flow->decide(times.applied, {.now = environment().now(),
-                                            .mayWrite = server_->membership->view()->isWritable(),
-                                            .config = role.config,
-                                            .positions = positions,
-                                            .commitPoint = times.commitPoint,
-                                            .locks = tickets.acquired()});
-  tickets.refresh(decision.tickets);
+      parts_.state->decide(times.applied, {.now = environment().now(),
+                                           .mayWrite = parts_.membership->view()->isWritable(),
+                                           .config = role.config,
+                                           .positions = positions,
+                                           .commitPoint = times.commitPoint,
+                                           .locks = parts_.tickets->acquired()});
+  parts_.tickets->refresh(decision.tickets);
   if (std::exchange(commitPoint_, times.commitPoint) != times.commitPoint) moved_ = environment().now();
   show(decision);
   warn(decision);
@@ -52,27 +46,27 @@ void FlowControl::show(const FlowDecision& decision) {
   else if (decision.tickets < FlowTickets::kUnlimited) setPhase("watching", "the lag is small: the rate grows");
   else setPhase("open", "nothing is held back");
   if (std::exchange(wasLagged_, decision.isLagged) == decision.isLagged) return;
-  server_->log.info(Component::kReplication, 22218, "flow-control",
-                    decision.isLagged ? "Flow control holds writes back" : "Flow control lets the rate of writes grow",
-                    bson::doc("lagMillis", millisOf(decision.lag), "sustainer", decision.sustainer, "sustainerRate",
-                              decision.sustainerRate, "targetRateLimit", decision.tickets));
+  parts_.log->info(Component::kReplication, 22218, "flow-control",
+                   decision.isLagged ? "Flow control holds writes back" : "Flow control lets the rate of writes grow",
+                   bson::doc("lagMillis", millisOf(decision.lag), "sustainer", decision.sustainer, "sustainerRate",
+                             decision.sustainerRate, "targetRateLimit", decision.tickets));
 }
 
 /// Once in each such time.
 void FlowControl::warn(const FlowDecision& decision) {
-  const std::chrono::seconds patience(server_->parameters.flowControlWarnThresholdSeconds.load());
-  if (!decision.isLagged || patience.count() == 0 || environment().now() - moved_ < patience) return;
+  const Duration patience = parts_.patience();
+  if (!decision.isLagged || patience == Duration::zero() || environment().now() - moved_ < patience) return;
   moved_ = environment().now();
-  server_->log.warning(Component::kReplication, 22225, "flow-control",
-                       "Flow control holds writes back, and the commit point is not moving",
-                       bson::doc("lagMillis", millisOf(decision.lag), "commitPoint", commitPoint_.timestamp,
-                                 "sustainer", decision.sustainer, "targetRateLimit", decision.tickets));
+  parts_.log->warning(Component::kReplication, 22225, "flow-control",
+                      "Flow control holds writes back, and the commit point is not moving",
+                      bson::doc("lagMillis", millisOf(decision.lag), "commitPoint", commitPoint_.timestamp, "sustainer",
+                                decision.sustainer, "targetRateLimit", decision.tickets));
 }
 
 bson::Document FlowControl::describe() const {
-  const FlowDecision last = server_->flow->last();
-  const FlowTickets& tickets = server_->admission.flow();
-  return bson::doc("enabled", server_->flow->isEnabled(), "targetRateLimit", tickets.rate(), "lagMillis",
+  const FlowDecision last = parts_.state->last();
+  const FlowTickets& tickets = *parts_.tickets;
+  return bson::doc("enabled", parts_.state->isEnabled(), "targetRateLimit", tickets.rate(), "lagMillis",
                    millisOf(last.lag), "isLagged", last.isLagged, "sustainer", last.sustainer, "sustainerRate",
                    last.sustainerRate, "locksPerOperation", last.locksPerOperation, "acquired", tickets.acquired(),
                    "waiting", tickets.waiting());

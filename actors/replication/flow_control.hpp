@@ -1,7 +1,13 @@
 #pragma once
+#include <functional>
+#include <utility>
+
 #include "actors/kernel/actor.hpp"
-#include "actors/server/server_context.hpp"
-#include "state_machines/replication/flow_control.hpp"
+#include "actors/replication/flow_control_state.hpp"
+#include "actors/replication/replica_view.hpp"
+#include "actors/replication/replication_progress.hpp"
+#include "messaging/log/log.hpp"
+#include "storage/admission/flow_tickets.hpp"
 
 namespace troupe::replication {
 
@@ -10,8 +16,18 @@ namespace troupe::replication {
 /// more.
 class FlowControl final : public Actor {
  public:
-  /// `server`, a member's, outlives it.
-  explicit FlowControl(server::ServerContext* server) : server_(server) {}
+  /// All that is referred to outlives the actor.
+  struct Parts {
+    const ReplicationProgress* progress;
+    const Membership* membership;
+    FlowControlState* state;
+    storage::FlowTickets* tickets;
+    /// How long the commit point may stay where it is before a warning (flowControlWarnThresholdSeconds); zero: for
+    /// ever.
+    std::function<Duration()> patience;
+    log::Log* log;
+  };
+  explicit FlowControl(Parts parts) : parts_(std::move(parts)) {}
   Behaviour behaviour() override { return {}; }
   void onStart() override;
   void onStop(const Status& reason) override;
@@ -23,7 +39,7 @@ class FlowControl final : public Actor {
   /// Says so when the commit point has not moved for long, although writes are held back.
   void warn(const FlowDecision& decision);
 
-  server::ServerContext* server_;
+  const Parts parts_;
   bool wasLagged_ = false;
   OpTime commitPoint_;
   TimePoint moved_{};  ///< when the commit point had moved

@@ -6,7 +6,7 @@ namespace troupe::replication {
 
 void FlowControlState::noteWritten(const OpTime& newest, TimePoint now) {
   const int64_t operations = oplog_.added();
-  if (operations - sampled_.load(std::memory_order_relaxed) < parameters_.flowControlSamplePeriod) return;
+  if (operations - sampled_.load(std::memory_order_relaxed) < samplePeriod_) return;
   const std::lock_guard lock(mutex_);
   sample(newest, now, operations);
 }
@@ -15,7 +15,7 @@ FlowDecision FlowControlState::decide(const OpTime& newest, FlowInput input) {
   const std::lock_guard lock(mutex_);
   input.operations = oplog_.added();
   sample(newest, input.now, input.operations);
-  FlowDecision decision = rule_.decide(settings(), input, samples_);
+  FlowDecision decision = rule_.decide(settings_(), input, samples_);
   bson::Timestamp needed = input.commitPoint.timestamp;
   if (const auto at = input.positions.find(decision.sustainer); at != input.positions.end())
     needed = std::min(needed, at->second.applied.timestamp);
@@ -30,18 +30,7 @@ FlowDecision FlowControlState::last() const {
 
 void FlowControlState::sample(const OpTime& newest, TimePoint now, int64_t operations) {
   sampled_.store(operations, std::memory_order_relaxed);
-  samples_.add(newest.timestamp, now, operations, static_cast<size_t>(parameters_.flowControlMaxSamples.load()));
-}
-
-FlowControlSettings FlowControlState::settings() const {
-  return {.enabled = parameters_.enableFlowControl,
-          .targetLagSeconds = static_cast<double>(parameters_.flowControlTargetLagSeconds),
-          .thresholdLagPercentage = parameters_.flowControlThresholdLagPercentage,
-          .minTicketsPerSecond = parameters_.flowControlMinTicketsPerSecond,
-          .ticketAdderConstant = parameters_.flowControlTicketAdderConstant,
-          .ticketMultiplierConstant = parameters_.flowControlTicketMultiplierConstant,
-          .decayConstant = parameters_.flowControlDecayConstant,
-          .fudgeFactor = parameters_.flowControlFudgeFactor};
+  samples_.add(newest.timestamp, now, operations, settings_().maxSamples);
 }
 
 }  // namespace troupe::replication

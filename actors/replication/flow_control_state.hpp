@@ -1,9 +1,10 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <utility>
 
-#include "actors/server/parameters.hpp"
 #include "messaging/clock/op_time.hpp"
 #include "state_machines/replication/flow_control.hpp"
 #include "storage/oplog/oplog_store.hpp"
@@ -14,22 +15,24 @@ namespace troupe::replication {
 /// lives of the actor (FlowControl) and all operations. Any thread.
 class FlowControlState {
  public:
-  FlowControlState(const server::Parameters& parameters, const storage::OplogStore& oplog)
-      : parameters_(parameters), oplog_(oplog) {}
+  /// `samplePeriod`: flowControlSamplePeriod. All outlive this.
+  FlowControlState(std::function<FlowControlSettings()> settings, const std::atomic<int64_t>& samplePeriod,
+                   const storage::OplogStore& oplog)
+      : settings_(std::move(settings)), samplePeriod_(samplePeriod), oplog_(oplog) {}
 
   /// `newest` has become the newest entry of the own log that can be read. Cheap: takes a sample only when
-  /// flowControlSamplePeriod entries have come since the last one.
+  /// `samplePeriod` entries have come since the last one.
   void noteWritten(const OpTime& newest, TimePoint now);
   /// A look at the whole: takes a sample in any case, and decides. `input.operations` is filled in here.
   FlowDecision decide(const OpTime& newest, FlowInput input);
   FlowDecision last() const;
-  bool isEnabled() const { return parameters_.enableFlowControl; }
+  bool isEnabled() const { return settings_().enabled; }
 
  private:
   void sample(const OpTime& newest, TimePoint now, int64_t operations);
-  FlowControlSettings settings() const;
 
-  const server::Parameters& parameters_;
+  const std::function<FlowControlSettings()> settings_;
+  const std::atomic<int64_t>& samplePeriod_;
   const storage::OplogStore& oplog_;
   std::atomic<int64_t> sampled_{0};  ///< entries at the last sample
   mutable std::mutex mutex_;

@@ -34,7 +34,7 @@ machines::HostOptions<Fetching> OplogFetcher::hostOptions(const FetcherParts& pa
     return static_cast<OplogFetcher&>(host).perform(std::move(action));
   };
   options.observe = [figures = parts.figures, next = parts.observe](const auto& now, const auto& outcome) {
-    if (figures) figures->count(outcome);
+    if (figures) figures->count(now, outcome);
     if (next) next(now, outcome);
   };
   return options;

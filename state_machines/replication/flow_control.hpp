@@ -23,6 +23,7 @@ struct FlowControlSettings {
   double ticketMultiplierConstant = 1.05;
   double decayConstant = 0.5;
   double fudgeFactor = 0.95;
+  size_t maxSamples = 1'000'000;
 
   double thresholdSeconds() const { return targetLagSeconds * thresholdLagPercentage; }
 };

@@ -88,6 +88,18 @@ std::function<void(const replication::BatchWriter::AppliedUnit&)> slowUnits(serv
   };
 }
 
+replication::FlowControlSettings flowSettingsOf(const server::Parameters& parameters) {
+  return {.enabled = parameters.enableFlowControl,
+          .targetLagSeconds = static_cast<double>(parameters.flowControlTargetLagSeconds),
+          .thresholdLagPercentage = parameters.flowControlThresholdLagPercentage,
+          .minTicketsPerSecond = parameters.flowControlMinTicketsPerSecond,
+          .ticketAdderConstant = parameters.flowControlTicketAdderConstant,
+          .ticketMultiplierConstant = parameters.flowControlTicketMultiplierConstant,
+          .decayConstant = parameters.flowControlDecayConstant,
+          .fudgeFactor = parameters.flowControlFudgeFactor,
+          .maxSamples = static_cast<size_t>(parameters.flowControlMaxSamples)};
+}
+
 }  // namespace
 
 Future<Done> RollbackTurn::await() {
@@ -110,7 +122,12 @@ Following::Following(server::ServerContext& server, storage::OperationServices s
       writer({server.node, server.catalog.unguarded(), *server.oplog, services, slowUnits(server)}, {}),
       copyWriter({server.node, server.catalog.unguarded(), *server.oplog, services, {}},
                  {.mode = storage::ApplyMode::kReplaying}),
-      fetching(std::make_shared<replication::FetcherState>(server.membership->self())) {}
+      fetching(std::make_shared<replication::FetcherState>(server.membership->self())),
+      flow([&server] { return flowSettingsOf(server.parameters); }, server.parameters.flowControlSamplePeriod,
+           *server.oplog) {
+  server.following = &figures;
+  server.flow = &flow;
+}
 
 replication::OplogApplier::Parts wireApplier(server::ServerContext& server, Following& following,
                                              std::function<void(const Status&)> failed) {

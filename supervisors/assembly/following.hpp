@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "actors/replication/flow_control_state.hpp"
 #include "actors/replication/member_figures.hpp"
 #include "actors/replication/oplog_applier.hpp"
 #include "actors/replication/oplog_fetcher.hpp"
@@ -25,7 +26,8 @@ class RollbackTurn {
 };
 
 /// What a member follows others with: the buffer between its fetcher and its applier, the writer of batches, and what
-/// outlives the actors. Goes after the node has shut down and before its storage does.
+/// outlives the actors; the context names what of it is shown. Goes after the node has shut down and before its storage
+/// does.
 struct Following {
   Following(server::ServerContext& server, storage::OperationServices services);
 
@@ -36,6 +38,7 @@ struct Following {
   replication::ApplierMemory applied;
   std::shared_ptr<replication::FetcherState> fetching;
   replication::FetchFigures fetched;
+  replication::FlowControlState flow;
   const replication::MemberFigures figures{buffer, applied.figures, fetched};
   /// An initial sync has begun and not ended, in this life of the process or the one before.
   const std::shared_ptr<std::atomic<bool>> isCopying = std::make_shared<std::atomic<bool>>(false);

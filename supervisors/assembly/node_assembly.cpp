@@ -10,7 +10,6 @@
 #include "actors/maintenance/blocking_worker.hpp"
 #include "actors/maintenance/discard_temporary.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
-#include "actors/replication/flow_control_state.hpp"
 #include "actors/replication/initial_syncer.hpp"
 #include "actors/replication/topology_actor.hpp"
 #include "actors/server/capped_waiters.hpp"
@@ -148,7 +147,6 @@ struct NodeAssembly::Parts {
   std::unique_ptr<storage::Catalog> catalog;
   std::unique_ptr<storage::OplogStore> oplog;             ///< of a member
   std::unique_ptr<storage::TruncateAfterPoint> endOfLog;  ///< where the log recovers the data
-  std::unique_ptr<replication::FlowControlState> flow;    ///< of a member
   bool lacksData = false;                                 ///< an initial sync has begun and not ended
   std::unique_ptr<server::UserStore> users;
   std::unique_ptr<Node> node;
@@ -241,7 +239,6 @@ Status NodeAssembly::Parts::openOplog() {
                                                  catalog->sizes().of(storage::OplogStore::kIdent)));
   TROUPE_ASSIGN(const auto shown, storage::showOplog(*catalog, options.oplog));
   oplogWriter.attach(*oplog);
-  flow = std::make_unique<replication::FlowControlState>(parameters, *oplog);
   if (options.replicated) {
     TROUPE_ASSIGN(endOfLog, storage::TruncateAfterPoint::open(*catalog));
     TROUPE_ASSIGN(lacksData, replication::hasInitialSyncMark(*catalog, {.sessions = *storageSessions}));
@@ -341,7 +338,6 @@ void NodeAssembly::Parts::makeContext() {
           },
       .membership = membership.get(),
       .progress = progress.get(),
-      .flow = flow.get(),
       .oplog = oplog.get(),
       .operations = operations(),
       .writes = {*node, *catalog}});
@@ -380,8 +376,11 @@ StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {
 MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::StorageAccess>& access,
                                              const std::shared_ptr<link::Links>& links) {
   following = std::make_unique<Following>(*context, operations());
+<<<<<<< HEAD
   context->following = &following->figures;
   *following->isCopying = lacksData;
+=======
+>>>>>>> helper-flow2
   auto rollback = wireRollback(*context, access, *oplog, *endOfLog, *membership, userChanges, options);
   wireFollowing(*context, *following, rollback);
   return {wireTopology(*context, access, *membership, links, *following, options),
@@ -389,7 +388,8 @@ MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::Sto
           wireApplier(*context, *following, [this](const Status& why) { fail(why); }),
           wireFetcher(*context, *following),
           std::move(rollback),
-          wireInitialSync(*context, access, *oplog, endOfLog.get(), *following, userChanges, options)};
+          wireInitialSync(*context, access, *oplog, endOfLog.get(), *following, userChanges, options),
+          wireFlowControl(*context)};
 }
 
 /// Stops the tree: connections drain, actors stop in their order.
@@ -413,7 +413,6 @@ void NodeAssembly::Parts::closeStorage() {
   if (endOfLog && replicated->slots.openReservations() == 0) (void)endOfLog->set({});  // nothing is to be cut
   users.reset();
   endOfLog.reset();
-  flow.reset();
   oplog.reset();
   catalog.reset();
   storageSessions.reset();
@@ -472,7 +471,6 @@ void NodeAssembly::stop() {
   p.durability.close({ErrorCode::kShutdownInProgress, "the server is shutting down"});
   if (p.node) p.node->shutdown();
   p.storageRows.reset();
-  if (p.context) p.context->following = nullptr;
   p.following.reset();
   p.workers.reset();  // with jobs that were not begun, whose operations belong to the context
   p.context.reset();

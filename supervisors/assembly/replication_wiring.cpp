@@ -56,6 +56,11 @@ replication::ProgressReporter::Parts wireProgress(server::ServerContext& server)
       [&server, topology](replication::AppliedAdvanced news) { server.node.tell(topology, local(std::move(news))); }};
 }
 
+replication::FlowControl::Parts wireFlowControl(server::ServerContext& server) {
+  const auto patience = [&server] { return std::chrono::seconds(server.parameters.flowControlWarnThresholdSeconds); };
+  return {server.progress, server.membership, server.flow, &server.admission.flow(), patience, &server.log};
+}
+
 Status beginHistory(storage::Engine& engine, const storage::OplogStore& oplog, storage::SessionPool& sessions) {
   if (engine.initialDataTimestamp() != bson::Timestamp{}) return Status::OK();
   storage::OperationContext operation({.sessions = sessions}, storage::OperationOrigin::kApplier);

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 
+#include "actors/replication/flow_control.hpp"
 #include "actors/replication/progress_reporter.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
@@ -14,6 +15,9 @@ std::function<Task<Status>()> majorityWait(server::ServerContext& server);
 
 /// The reporter of positions, which tells the topology what is applied.
 replication::ProgressReporter::Parts wireProgress(server::ServerContext& server);
+
+/// Flow control, whose state the context has.
+replication::FlowControl::Parts wireFlowControl(server::ServerContext& server);
 
 /// The data of this node begin with the first entry of its log, which all members have and none ever undoes: from that
 /// time on they are consistent, and a rollback has a time to go back to (CKP-002). Once; later calls change nothing.

@@ -3,6 +3,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <optional>
 #include <variant>
@@ -248,6 +249,15 @@ Status checkValues(const Options& options) {
   return Status::OK();
 }
 
+/// As JSON; of a number with a fraction no more digits than it takes to read the same one back.
+std::string shownValue(const bson::Element& value) {
+  if (!value.is(bson::Type::kDouble)) return bson::toRelaxedJson(value);
+  char text[32];
+  const auto written = std::to_chars(std::begin(text), std::end(text), value.toDouble());
+  const std::string shortest(text, written.ptr);
+  return shortest.find_first_of(".e") == std::string::npos ? shortest + ".0" : shortest;
+}
+
 }  // namespace
 
 StatusWith<Options> parseOptions(int argc, const char* const* argv) {
@@ -325,7 +335,7 @@ std::string optionsPage() {
       "command `setParameter` while the server runs:\n\n| parameter | default | at run time |\n|---|---|---|\n";
   const server::Parameters parameters;
   for (const auto name : parameters.names()) {
-    page += "| `" + std::string(name) + "` | `" + bson::toRelaxedJson(parameters.get(name).element()) + "` | " +
+    page += "| `" + std::string(name) + "` | `" + shownValue(parameters.get(name).element()) + "` | " +
             (parameters.settableAtRuntime(name) ? "yes" : "no") + " |\n";
   }
   return page;

@@ -15,7 +15,6 @@
 #include "actors/maintenance/temporary_cleaner.hpp"
 #include "actors/maintenance/transition_keeper.hpp"
 #include "actors/maintenance/ttl_monitor.hpp"
-#include "actors/replication/flow_control.hpp"
 #include "actors/transport/command_service.hpp"
 #include "actors/transport/link_manager.hpp"
 #include "storage/oplog/replicated_writes.hpp"
@@ -50,7 +49,7 @@ Tree replication(const MemberParts& parts, server::ServerContext* server) {
                    permanent<TemporaryCleaner>("temporary-cleaner", server),
                    permanent<replication::TopologyActor>("topology", parts.topology),
                    permanent<replication::ProgressReporter>("progress", parts.progress),
-                   permanent<replication::FlowControl>("flow-control", server),
+                   permanent<replication::FlowControl>("flow-control", parts.flow),
                    permanent<NoopWriter>("noop-writer", server));
 }
 

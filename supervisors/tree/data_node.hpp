@@ -5,6 +5,7 @@
 
 #include "actors/maintenance/blocking_worker.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "actors/replication/flow_control.hpp"
 #include "actors/replication/initial_syncer.hpp"
 #include "actors/replication/oplog_applier.hpp"
 #include "actors/replication/oplog_fetcher.hpp"
@@ -30,6 +31,7 @@ struct MemberParts {
   replication::FetcherParts fetcher;
   replication::RollbackParts rollback;
   replication::InitialSyncParts initialSync;
+  replication::FlowControl::Parts flow;
 };
 
 /// Dependencies of the actors of a node's tree; outlives the tree.

@@ -153,6 +153,7 @@ class ReplicationFigures(unittest.TestCase):
         self.assertGreater(after["buffer"]["maxSizeBytes"], 1 << 20)
         source = after["syncSource"]
         self.assertGreaterEqual(source["numSelections"], 1)
+        self.assertGreaterEqual(source["numTimesChoseDifferent"], 1)
         self.assertEqual(source["numSelections"], source["numTimesChoseSame"] + source["numTimesChoseDifferent"] + source["numTimesCouldNotFind"])
         self.assertEqual(after["initialSync"], {"completed": 1, "failedAttempts": 0, "failures": 0})
 

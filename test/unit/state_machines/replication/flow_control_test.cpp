@@ -137,6 +137,8 @@ TEST(Sustainer, IsAVoterWithData) {
   const auto config = setOf(R"({"_id": 0, "host": "a:1"}, {"_id": 1, "host": "b:1"},
     {"_id": 2, "host": "arbiter:1", "arbiterOnly": true}, {"_id": 3, "host": "x:1", "votes": 0, "priority": 0})");
   EXPECT_EQ(sustainerOf(config, {{"a:1", applied(at(9))}, {"b:1", applied(at(3))}, {"x:1", applied(at(8))}}), "b:1");
+  EXPECT_EQ(sustainerOf(config, {{"a:1", applied(at(9))}, {"b:1", applied(at(3))}, {"arbiter:1", applied(at(8))}}),
+            "b:1");
   EXPECT_EQ(sustainerOf(ReplicaSetConfig(), {}), "");
 }
 
@@ -150,13 +152,14 @@ struct FlowRuleTest : testing::Test {
   WriteSamples samples;
   uint32_t second = 100;
   int64_t operations = 0, locks = 0;
+  int64_t writes = 1000;
   bool mayWrite = true;
   OpTime b = at(100);
 
   /// A second later; "b" has come to that entry, and so has the commit point.
   FlowDecision look(const OpTime& reached, int64_t locksTaken = 1000) {
     ++second;
-    operations += 1000;
+    operations += writes;
     locks += locksTaken;
     b = reached;
     const TimePoint now = kStart + std::chrono::seconds(second);
@@ -217,6 +220,22 @@ TEST_F(FlowRuleTest, TheTicketsAreOfSoManyLocksAsAnEntryTakes) {  // LCK-017
   EXPECT_EQ(decision.tickets, ticketsWhileLagged(settings, 6, 800, 2));
 }
 
+TEST_F(FlowRuleTest, ASecondWithoutWritesSaysNothingOfTheirLocks) {
+  keepUp();
+  look(at(second + 1, 1000), 3000);
+  writes = 0;
+  EXPECT_EQ(look(b, 5).locksPerOperation, 3);
+  writes = 1000;
+  EXPECT_EQ(look(b, 0).locksPerOperation, 3);
+}
+
+TEST_F(FlowRuleTest, ALateLookCountsBySecondsAllTheSame) {
+  keepUp();
+  ++second;
+  operations += writes;
+  EXPECT_EQ(keepUp().sustainerRate, 1000) << "two thousand entries in two seconds";
+}
+
 TEST_F(FlowRuleTest, TheRateGrowsAgainWhenTheLagIsOver) {  // LCK-018
   keepUp();
   standStill(8);
@@ -251,6 +270,13 @@ TEST_F(FlowRuleTest, ANodeThatMayNotWriteHoldsNothingBack) {  // LCK-019
   const FlowDecision decision = standStill(8);
   EXPECT_EQ(decision.tickets, FlowRule::kUnlimited);
   EXPECT_FALSE(decision.isLagged);
+}
+
+TEST_F(FlowRuleTest, ANodeThatMayWriteNoMoreLetsAllGoOnAtOnce) {  // LCK-019
+  keepUp();
+  EXPECT_EQ(standStill(8).tickets, 100);
+  mayWrite = false;
+  EXPECT_EQ(standStill(1).tickets, FlowRule::kUnlimited);
 }
 
 TEST_F(FlowRuleTest, TheRateStaysWhenItIsNotKnownWhatTheSustainerApplies) {
