@@ -376,11 +376,7 @@ StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {
 MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::StorageAccess>& access,
                                              const std::shared_ptr<link::Links>& links) {
   following = std::make_unique<Following>(*context, operations());
-<<<<<<< HEAD
-  context->following = &following->figures;
   *following->isCopying = lacksData;
-=======
->>>>>>> helper-flow2
   auto rollback = wireRollback(*context, access, *oplog, *endOfLog, *membership, userChanges, options);
   wireFollowing(*context, *following, rollback);
   return {wireTopology(*context, access, *membership, links, *following, options),
