@@ -183,7 +183,7 @@ bool OplogApplier::isDrained() const {
 
 void OplogApplier::drain(Context& context) {
   if (stage_ == Stage::kFailed) return context.fail(failure_);
-  if (isDrained()) return context.reply(local(Done{}));
+  if (isDrained()) return context.reply(local(troupe::Done{}));
   drains_.push_back(std::move(context));
   nudge();
 }
@@ -191,7 +191,7 @@ void OplogApplier::drain(Context& context) {
 void OplogApplier::pause(Context& context) {
   if (stage_ == Stage::kFailed) return context.fail(failure_);
   paused_ = true;
-  if (stage_ == Stage::kIdle) return context.reply(local(Done{}));
+  if (stage_ == Stage::kIdle) return context.reply(local(troupe::Done{}));
   pauses_.push_back(std::move(context));
 }
 
@@ -201,13 +201,13 @@ void OplogApplier::resume() {
 }
 
 void OplogApplier::answer(std::vector<Context>& asks) {
-  for (Context& each : std::exchange(asks, {})) each.reply(local(Done{}));
+  for (Context& each : std::exchange(asks, {})) each.reply(local(troupe::Done{}));
 }
 
-Future<Done> OplogApplier::message() { return nudges_.emplace_back().future(); }
+Future<troupe::Done> OplogApplier::message() { return nudges_.emplace_back().future(); }
 
 void OplogApplier::nudge() {
-  for (Promise<Done>& each : std::exchange(nudges_, {})) each.set({});
+  for (Promise<troupe::Done>& each : std::exchange(nudges_, {})) each.set({});
 }
 
 void OplogApplier::onStopRequested() {

@@ -113,7 +113,7 @@ class OplogApplier final : public Actor {
   /// How young entries may be to be applied; nothing: as young as they are.
   std::optional<bson::Date> notAfter() const;
   /// Completes with the next message.
-  Future<Done> message();
+  Future<troupe::Done> message();
   void nudge();
 
   const Parts parts_;
@@ -121,7 +121,7 @@ class OplogApplier final : public Actor {
   bool paused_ = false, stopping_ = false;
   bool rests_ = false;  ///< all is applied and the buffer is closed
   std::vector<Context> pauses_, drains_;
-  std::vector<Promise<Done>> nudges_;
+  std::vector<Promise<troupe::Done>> nudges_;
   Status failure_;
 };
 

@@ -8,15 +8,15 @@ namespace {
 
 size_t bytesOf(const FetchedEntry& entry) { return entry.document.bytes().size() + sizeof(FetchedEntry); }
 
-void completeAll(std::vector<Promise<Done>> waiters) {
-  for (Promise<Done>& each : waiters) each.set({});
+void completeAll(std::vector<Promise<troupe::Done>> waiters) {
+  for (Promise<troupe::Done>& each : waiters) each.set({});
 }
 
 }  // namespace
 
 std::optional<bool> OplogBuffer::tryPush(std::vector<FetchedEntry>& entries, size_t bytes, uint64_t life,
-                                         std::optional<Future<Done>>& room) {
-  std::vector<Promise<Done>> readers;
+                                         std::optional<Future<troupe::Done>>& room) {
+  std::vector<Promise<troupe::Done>> readers;
   {
     const std::lock_guard lock(mutex_);
     if (closed_ || life != life_) return false;
@@ -39,28 +39,28 @@ Task<bool> OplogBuffer::push(std::vector<FetchedEntry> entries) {
   for (const FetchedEntry& each : entries) bytes += bytesOf(each);
   const uint64_t begun = life();
   for (;;) {
-    std::optional<Future<Done>> room;
+    std::optional<Future<troupe::Done>> room;
     const std::optional<bool> pushed = tryPush(entries, bytes, begun, room);
     if (pushed) co_return *pushed;
-    Future<Done> freed = std::move(*room);
+    Future<troupe::Done> freed = std::move(*room);
     co_await freed;
   }
 }
 
-Future<Done> OplogBuffer::waitIn(std::vector<Promise<Done>>& waiters, bool waits) {
-  Promise<Done> promise;
+Future<troupe::Done> OplogBuffer::waitIn(std::vector<Promise<troupe::Done>>& waiters, bool waits) {
+  Promise<troupe::Done> promise;
   auto future = promise.future();
   if (waits) waiters.push_back(std::move(promise));
   else promise.set({});
   return future;
 }
 
-Future<Done> OplogBuffer::filled() {
+Future<troupe::Done> OplogBuffer::filled() {
   const std::lock_guard lock(mutex_);
   return waitIn(awaitingEntries_, entries_.empty() && !closed_);
 }
 
-Future<Done> OplogBuffer::opened() {
+Future<troupe::Done> OplogBuffer::opened() {
   const std::lock_guard lock(mutex_);
   return waitIn(awaitingOpen_, closed_);
 }
@@ -77,7 +77,7 @@ Task<void> OplogBuffer::untilOpen() {
 
 std::vector<FetchedEntry> OplogBuffer::take(size_t maxEntries, size_t maxBytes, uint64_t* life) {
   std::vector<FetchedEntry> taken;
-  std::vector<Promise<Done>> writers;
+  std::vector<Promise<troupe::Done>> writers;
   {
     const std::lock_guard lock(mutex_);
     if (life) *life = life_;
@@ -96,7 +96,7 @@ std::vector<FetchedEntry> OplogBuffer::take(size_t maxEntries, size_t maxBytes, 
 }
 
 void OplogBuffer::close() {
-  std::vector<Promise<Done>> writers, readers;
+  std::vector<Promise<troupe::Done>> writers, readers;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
@@ -108,7 +108,7 @@ void OplogBuffer::close() {
 }
 
 void OplogBuffer::reopen() {
-  std::vector<Promise<Done>> writers, readers;
+  std::vector<Promise<troupe::Done>> writers, readers;
   {
     const std::lock_guard lock(mutex_);
     entries_.clear();

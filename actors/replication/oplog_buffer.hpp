@@ -54,12 +54,12 @@ class OplogBuffer {
  private:
   /// Appends them or says that they never will be; nothing, and when to try again, while there is no room.
   std::optional<bool> tryPush(std::vector<FetchedEntry>& entries, size_t bytes, uint64_t life,
-                              std::optional<Future<Done>>& room);
+                              std::optional<Future<troupe::Done>>& room);
 
   /// Completes at once, or with the others that wait there.
-  static Future<Done> waitIn(std::vector<Promise<Done>>& waiters, bool waits);
-  Future<Done> filled();
-  Future<Done> opened();
+  static Future<troupe::Done> waitIn(std::vector<Promise<troupe::Done>>& waiters, bool waits);
+  Future<troupe::Done> filled();
+  Future<troupe::Done> opened();
 
   const size_t maxBytes_;
   mutable std::mutex mutex_;
@@ -68,7 +68,7 @@ class OplogBuffer {
   bool closed_ = false;
   uint64_t life_ = 0;  ///< counts `reopen`s: a push that waited through one has failed
   std::optional<OpTime> newest_;
-  std::vector<Promise<Done>> awaitingRoom_, awaitingEntries_, awaitingOpen_;
+  std::vector<Promise<troupe::Done>> awaitingRoom_, awaitingEntries_, awaitingOpen_;
 };
 
 }  // namespace troupe::replication

@@ -29,7 +29,7 @@ struct FakeLog {
   size_t batchEntries = 100;    ///< of one batch
   std::deque<Status> failures;  ///< of the next reads, in their order
   int opened = 0, batches = 0;  ///< tailing reads, and batches they gave
-  std::vector<Promise<Done>> waiting;
+  std::vector<Promise<troupe::Done>> waiting;
   std::function<void()> beforeOpening;  ///< of a tailing read
 
   void add(bson::Document entry) {
@@ -38,7 +38,7 @@ struct FakeLog {
   }
   /// Everyone who waits looks again: at new entries, or at nothing.
   void wake() {
-    for (auto& waiter : std::exchange(waiting, {})) waiter.set(Done{});
+    for (auto& waiter : std::exchange(waiting, {})) waiter.set(troupe::Done{});
   }
   void addRange(uint32_t from, uint32_t to, int64_t term = 1) {
     for (uint32_t at = from; at <= to; ++at) entries.push_back(logEntry(entryAt(at, term)));

@@ -7,6 +7,7 @@
 #include "actors/replication/flow_control_state.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
+#include "actors/storage/storage_waits.hpp"
 #include "supervisors/metrics/replication_metrics.hpp"
 #include "supervisors/supervision/supervisor.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
@@ -191,6 +192,17 @@ TEST_F(FlowControlTest, AWriteTakesATicketEachTimeItTakesItsLocks) {
   for (int id = 1000; id < 3000; ++id) documents += (id > 1000 ? "," : "") + ("{\"_id\": " + std::to_string(id) + "}");
   ASSERT_TRUE(succeeds(R"({"insert": "c", "writeConcern": {"w": 1}, "documents": [)" + documents + "]}"));
   EXPECT_GT(server.admission.flow().acquired(), before + 2) << "a long write gives its locks up on the way";
+}
+
+TEST_F(FlowControlTest, AWriteThatYieldsTakesAnotherTicket) {
+  const int64_t before = server.admission.flow().acquired();
+  storage::OperationContext operation(server.server->operations);
+  const auto lock = machines::done(
+      server, lockCollection(server.node, operation, storage::Namespace("test", "c"), storage::LockMode::kIX));
+  ASSERT_TRUE(lock.isOK());
+  operation.yieldLocks();
+  EXPECT_TRUE(machines::done(server, resumeLocks(server.node, operation)).isOK());
+  EXPECT_EQ(server.admission.flow().acquired(), before + 2);
 }
 
 TEST_F(FlowControlTest, ProfilesShowTheTickets) {  // LCK-021

@@ -111,7 +111,7 @@ class Follower {
   // --- Asks
   struct Asked {
     std::optional<Answer> answer;
-    bool isDone() const { return answer && answer->isOK() && (*answer)->is<Done>(); }
+    bool isDone() const { return answer && answer->isOK() && (*answer)->is<troupe::Done>(); }
   };
   template <class Message>
   std::shared_ptr<Asked> ask(Message message) {
