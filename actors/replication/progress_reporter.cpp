@@ -82,7 +82,8 @@ void ProgressReporter::moved() {
 
 void ProgressReporter::tellTopology() {
   const AppliedAdvanced news{seen_.applied, seen_.durable, parts_.source()};
-  if (news == toldTopology_) return;
+  const bool hasNothing = news.applied == OpTime{} && toldTopology_.applied == OpTime{};
+  if (hasNothing || news == toldTopology_) return;
   const Duration since = environment().now() - toldTopologyAt_;
   const bool isOfSameTerm = news.applied.term == toldTopology_.applied.term;
   if (isOfSameTerm && since < kTopologyPace && !isInHurry(parts_.membership.view()->topology.memory.phase)) {

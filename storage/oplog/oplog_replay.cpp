@@ -29,8 +29,6 @@ Status checkIsComplete(const OplogStore& log, const OperationServices& services,
                                                       ": this member has to be resynced from another one"};
 }
 
-constexpr auto kPauseAfterConflict = std::chrono::milliseconds(10);
-
 /// Nobody else writes: what stands in the way, a full cache above all, passes by itself. A start or a rollback that
 /// gave up would meet it again the next time.
 template <class Work>
@@ -39,7 +37,6 @@ Status untilItPasses(OperationContext& operation, const Work& work) {
     Status outcome = onSecondaryError(work());
     if (outcome != ErrorCode::kWriteConflict) return outcome;
     operation.recoveryUnit().abandonSnapshot();
-    std::this_thread::sleep_for(kPauseAfterConflict);
   }
 }
 

@@ -70,6 +70,7 @@ class RollbackActorTest : public ::testing::Test {
     insert(1);
     actor = server.node.spawn<RollbackActor>(kPath, parts());
     server.node.run();
+    whenStarted.swap(steps);
   }
 
   RollbackParts parts() {
@@ -150,6 +151,7 @@ class RollbackActorTest : public ::testing::Test {
   OpTime stable;
   Status entering;
   std::vector<std::string> steps, failures;
+  std::vector<std::string> whenStarted;  ///< the steps before any rollback
   std::vector<OpTime> resets;
   std::vector<int64_t> ids;
   std::optional<RollbackSummary> summary;
@@ -159,6 +161,11 @@ class RollbackActorTest : public ::testing::Test {
 };
 
 // RBK-001 to RBK-014, RBK-017.
+/// A fetcher that waits for a rollback of the last life of this actor would wait for ever.
+TEST_F(RollbackActorTest, AStartLetsTheFetcherGoOn) {
+  EXPECT_THAT(whenStarted, ::testing::ElementsAre("follow again"));
+}
+
 TEST_F(RollbackActorTest, TheMemberGoesBackToTheNewestEntryThatItShares) {
   insert(2);
   const OpTime common = leaveLogsHere();

@@ -82,6 +82,8 @@ inline HeartbeatReply shown(const Snapshot<Topology>& of, const NodeName& to) {
   reply.sender.config = of.document.config->configVersion();
   reply.sender.state = stateOf(of);
   reply.sender.applied = of.memory.applied;
+  reply.sender.durable = of.memory.durable;
+  reply.sender.source = of.memory.source;
   reply.to = to;
   reply.setName = of.document.setName;
   return reply;
