@@ -1,9 +1,7 @@
 #include "storage/oplog/oplog_replay.hpp"
 
-#include <chrono>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,8 +27,8 @@ Status checkIsComplete(const OplogStore& log, const OperationServices& services,
                                                       ": this member has to be resynced from another one"};
 }
 
-/// Nobody else writes: what stands in the way, a full cache above all, passes by itself. A start or a rollback that
-/// gave up would meet it again the next time.
+/// Nobody else writes: what stands in the way, a full cache above all, passes by itself: each attempt waits for
+/// room. A start or a rollback that gave up would meet it again the next time.
 template <class Work>
 Status untilItPasses(OperationContext& operation, const Work& work) {
   for (;;) {
