@@ -207,7 +207,9 @@ Task<InitialSyncer::Done> InitialSyncer::done(ResetData) {
   note("An attempt begins: all data are dropped", bson::doc("syncSource", source));
   parts_.storage->catalog.engine().setInitialDataTimestamp({});  // checkpoints are full ones (CKP-003)
   TROUPE_CO_TRY(co_await resetData(attempt_));
+  const bson::Timestamp clock = parts_.writes->slots.newest();
   parts_.writes->slots.resetTo({});  // else the flusher would wait for entries that have gone
+  parts_.writes->slots.advanceTo(clock);
   if (parts_.endOfLog) TROUPE_CO_TRY(parts_.endOfLog->set({}));
   if (parts_.invalidate) parts_.invalidate();
   co_return std::optional<Event>(DataReset{});

@@ -130,8 +130,12 @@ Task<void> DataRole::lead(int64_t term) {
   if (cleaned) server_.node.tell(server_.node.address(replication::kTopologyPath), local(replication::DrainDone{term}));
 }
 
+/// The clock does not go back with the log: it may have seen later times.
 void DataRole::beginTerm(int64_t term) {
-  server_.operations.replicated->slots.resetTo(server_.progress->applied().timestamp);
+  storage::SlotReserver& slots = server_.operations.replicated->slots;
+  const bson::Timestamp clock = slots.newest();
+  slots.resetTo(server_.progress->applied().timestamp);
+  slots.advanceTo(clock);
   term_ = term;
   writes_->begin(term);
 }

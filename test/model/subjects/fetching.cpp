@@ -30,7 +30,13 @@ std::vector<Fetching::Event> whatItSees(const FetchingModel& options) {
   one.primary = "p";
   Candidates both = one;
   both.members.push_back(memberThatHas("s", MemberState::kSecondary, 5));
-  return {both, one, nobody(options)};
+  std::vector<Fetching::Event> seen{both, one, nobody(options)};
+  if (!options.emptyLog) return seen;
+  both.own = logTime(10);  // an initial sync has given it data
+  seen.emplace_back(std::move(both));
+  one.own = logTime(10);
+  seen.emplace_back(std::move(one));
+  return seen;
 }
 
 std::vector<Fetching::Event> whatAProbeGives(const NodeName& source) {

@@ -41,9 +41,11 @@ void endsOfSyncActions(Model& model, bool fails) {
   gives<MakeDataSafe>(model, {DataSafe{}}, fails);
   gives<EndAttempt>(model, {AttemptEnded{}}, false);
   gives<LeaveStartup>(model, {StartupLeft{}}, false);
-  model.goal("it has its data, or has given up", [](const machines::World& world) {
+  // A crash before the mark is durable leaves a member that was never told: its fetcher asks again.
+  model.goal("it has its data, has given up, or has not begun", [](const machines::World& world) {
     return hasItsData(world) || world.count<InitialSync>([](const auto& now) {
-      return now.memory.phase == InitialSync::Phase::kFailed;
+      const bool hasNotBegun = now.memory.phase == InitialSync::Phase::kIdle && !now.document.isUnderWay;
+      return now.memory.phase == InitialSync::Phase::kFailed || hasNotBegun;
     }) > 0;
   });
 }
@@ -62,7 +64,7 @@ Model initialSyncs(const InitialSyncAnswers& answers) {
   const bool fails = answers.fails;
   Model model;
   model.machine<InitialSync>("n1", {.isUnderWay = answers.isMarked});
-  if (!answers.isMarked) model.client<InitialSync>("n1", BeginInitialSync{}, kAnyNumber);
+  if (!answers.isMarked) model.client<InitialSync>("n1", BeginInitialSync{}, 1);
   endsOfSyncActions(model, fails);
   SyncEvents seen{bothSources()}, ends{EndFound{syncTime(7)}}, fetched{LogFetched{syncTime(8), 1}};
   if (fails) {
