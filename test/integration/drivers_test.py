@@ -33,7 +33,7 @@ class Tour(unittest.TestCase):
     def mongosh(self, least, uri, script, server, **variables):
         node, place = self.packages()
         environment = {**os.environ, **variables, "HOME": str(server.folder), "PATH": f"{node.parent}:{os.environ['PATH']}"}
-        self.take_tour(least, [place / "node_modules/.bin/mongosh", "--quiet", "--norc", uri, HERE / script], server, env=environment)
+        self.take_tour(least, [place / "node_modules/.bin/mongosh", "--quiet", "--norc", uri, HERE / "mongosh_steps.js", HERE / script], server, env=environment)
 
 
 class Drivers(Tour):

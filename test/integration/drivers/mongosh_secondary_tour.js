@@ -1,31 +1,7 @@
 // What administrators type into mongosh on a secondary, connected with it alone.
-//   TROUPE_MEMBERS=HOST:PORT,HOST:PORT,HOST:PORT mongosh --quiet --norc mongodb://SECOND/?directConnection=true mongosh_secondary_tour.js
+//   TROUPE_MEMBERS=HOST:PORT,HOST:PORT,HOST:PORT mongosh --quiet --norc mongodb://SECOND/?directConnection=true mongosh_steps.js mongosh_secondary_tour.js
 // Prints "ok NAME" or "FAIL NAME: reason" for each step.
 const hosts = process.env.TROUPE_MEMBERS.split(",");
-
-function step(name, work) {
-  try {
-    work();
-    print(`ok ${name}`);
-  } catch (error) {
-    print(`FAIL ${name}: ${error.stack.split("\n").slice(0, 3).join(" | ")}`);
-  }
-}
-function equal(actual, expected) {
-  if (EJSON.stringify(actual) !== EJSON.stringify(expected)) throw new Error(`${EJSON.stringify(actual)} is not ${EJSON.stringify(expected)}`);
-}
-function fails(code, work) {
-  try {
-    work();
-  } catch (error) {
-    return equal(error.code, code);
-  }
-  throw new Error(`no error, expected ${code}`);
-}
-function eventually(what, check) {
-  for (const begun = Date.now(); Date.now() - begun < 60000; sleep(50)) if (check()) return;
-  throw new Error(`${what}: not within a minute`);
-}
 
 step("it is read from, and writes nothing", () => {
   eventually("it is a secondary", () => db.hello().secondary);

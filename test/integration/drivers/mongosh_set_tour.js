@@ -1,31 +1,8 @@
 // What administrators type into mongosh to make a replica set and to change it. The members are empty so far.
-//   TROUPE_MEMBERS=HOST:PORT,HOST:PORT,HOST:PORT,HOST:PORT mongosh --quiet --norc mongodb://FIRST/?directConnection=true mongosh_set_tour.js
+//   TROUPE_MEMBERS=HOST:PORT,HOST:PORT,HOST:PORT,HOST:PORT mongosh --quiet --norc mongodb://FIRST/?directConnection=true mongosh_steps.js mongosh_set_tour.js
 // Prints "ok NAME" or "FAIL NAME: reason" for each step.
 const hosts = process.env.TROUPE_MEMBERS.split(",");
 
-function step(name, work) {
-  try {
-    work();
-    print(`ok ${name}`);
-  } catch (error) {
-    print(`FAIL ${name}: ${error.stack.split("\n").slice(0, 3).join(" | ")}`);
-  }
-}
-function equal(actual, expected) {
-  if (EJSON.stringify(actual) !== EJSON.stringify(expected)) throw new Error(`${EJSON.stringify(actual)} is not ${EJSON.stringify(expected)}`);
-}
-function fails(code, work) {
-  try {
-    work();
-  } catch (error) {
-    return equal(error.code, code);
-  }
-  throw new Error(`no error, expected ${code}`);
-}
-function eventually(what, check) {
-  for (const begun = Date.now(); Date.now() - begun < 60000; sleep(50)) if (check()) return;
-  throw new Error(`${what}: not within a minute`);
-}
 const stateOf = (host) => rs.status().members.find((member) => member.name === host).stateStr;
 const helloOf = (host) => new Mongo(`mongodb://${host}/?directConnection=true`).getDB("admin").hello();
 

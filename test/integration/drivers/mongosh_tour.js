@@ -1,25 +1,6 @@
 // What somebody types into mongosh, against a server that runs with --auth and has no users yet.
-//   mongosh --quiet --norc mongodb://127.0.0.1:PORT/?directConnection=true mongosh_tour.js
+//   mongosh --quiet --norc mongodb://127.0.0.1:PORT/?directConnection=true mongosh_steps.js mongosh_tour.js
 // Prints "ok NAME" or "FAIL NAME: reason" for each step.
-function step(name, work) {
-  try {
-    work();
-    print(`ok ${name}`);
-  } catch (error) {
-    print(`FAIL ${name}: ${error.stack.split("\n").slice(0, 3).join(" | ")}`);
-  }
-}
-function equal(actual, expected) {
-  if (EJSON.stringify(actual) !== EJSON.stringify(expected)) throw new Error(`${EJSON.stringify(actual)} is not ${EJSON.stringify(expected)}`);
-}
-function fails(code, work) {
-  try {
-    work();
-  } catch (error) {
-    return equal(error.code, code);
-  }
-  throw new Error(`no error, expected ${code}`);
-}
 
 const admin = db.getSiblingDB("admin");
 const tour = db.getSiblingDB("tour");
