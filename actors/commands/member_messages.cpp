@@ -4,6 +4,7 @@
 #include "actors/machines/message_binding.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/server/server_context.hpp"
+#include "messaging/clock/shown_op_time.hpp"
 #include "messaging/description/bson_archive.hpp"
 #include "messaging/errors/co_status.hpp"
 
@@ -65,8 +66,8 @@ void appendHeartbeat(bson::Builder& out, const HeartbeatReply& heartbeat) {
   const auto& sender = heartbeat.sender;
   out.append("set", heartbeat.setName).append("term", sender.term).append("state", static_cast<int32_t>(sender.state));
   out.append("v", sender.config.version).append("configTerm", sender.config.term);
-  out.append("opTime", bson::doc("ts", sender.applied.timestamp, "t", sender.applied.term))
-      .append("durableOpTime", bson::doc("ts", sender.durable.timestamp, "t", sender.durable.term))
+  out.append("opTime", shownOpTime(sender.applied))
+      .append("durableOpTime", shownOpTime(sender.durable))
       .append("primary", sender.primary)
       .append("syncingTo", sender.source);
   out.openArray("others");

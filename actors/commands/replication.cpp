@@ -45,12 +45,11 @@ Task<Status> getStatus(Request& request) {
   const auto view = server.membership->view();
   if (!view->config()) co_return notInitiated();
   const Environment& environment = server.node.environment();
-  const auto wall = std::chrono::duration_cast<std::chrono::milliseconds>(environment.wallNow().time_since_epoch());
   const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(environment.now() - server.startedAt).count();
   replication::appendStatus(request.reply(), *server.membership, *view, server.progress->times(), environment.wallNow(),
                             uptime);
   if (view->state() == replication::MemberState::kStartup2 || request.flag("initialSync"))
-    if (auto sync = server.membership->syncStatus()->toBson({wall.count()}); !sync.empty())
+    if (auto sync = server.membership->syncStatus()->toBson({wallMillis(server)}); !sync.empty())
       request.reply().append("initialSyncStatus", sync);
   co_return Status::OK();
 }

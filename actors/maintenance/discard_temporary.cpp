@@ -18,21 +18,29 @@ Status discard(server::ServerContext& server, const storage::CollectionPtr& coll
 
 }  // namespace
 
-void discardTemporaries(server::ServerContext& server) {
+std::vector<storage::CollectionPtr> temporaryCollections(const storage::Catalog& catalog,
+                                                         const std::function<bool(const storage::Namespace&)>& wanted) {
+  std::vector<storage::CollectionPtr> found;
+  const storage::CatalogPtr now = catalog.snapshot();
+  for (const std::string& db : now->databases())
+    for (const storage::CollectionPtr& collection : now->collections(db))
+      if (collection->options().temp && wanted(collection->ns())) found.push_back(collection);
+  return found;
+}
+
+void logDiscarded(server::ServerContext& server, const storage::Namespace& ns, const Status& outcome) {
   constexpr auto kComponent = log::Component::kRecovery;
-  const storage::CatalogPtr catalog = server.catalog.unguarded().snapshot();
-  for (const std::string& db : catalog->databases()) {
-    for (const storage::CollectionPtr& collection : catalog->collections(db)) {
-      if (!collection->options().temp || (server.membership && collection->ns().isReplicated())) continue;
-      const Status status = discard(server, collection);
-      const std::string ns = collection->ns().toString();
-      if (status.isOK())
-        server.log.info(kComponent, 20440, "main", "Removed a temporary collection", bson::doc("ns", ns));
-      else
-        server.log.warning(kComponent, 20441, "main", "A temporary collection was not removed",
-                           bson::doc("ns", ns, "error", status.reason()));
-    }
-  }
+  if (outcome.isOK())
+    server.log.info(kComponent, 20440, "main", "Removed a temporary collection", bson::doc("ns", ns.toString()));
+  else
+    server.log.warning(kComponent, 20441, "main", "A temporary collection was not removed",
+                       bson::doc("ns", ns.toString(), "error", outcome.reason()));
+}
+
+void discardTemporaries(server::ServerContext& server) {
+  const auto mayGo = [&](const storage::Namespace& ns) { return !(server.membership && ns.isReplicated()); };
+  for (const storage::CollectionPtr& collection : temporaryCollections(server.catalog.unguarded(), mayGo))
+    logDiscarded(server, collection->ns(), discard(server, collection));
 }
 
 }  // namespace troupe::maintenance

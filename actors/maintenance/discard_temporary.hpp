@@ -1,4 +1,7 @@
 #pragma once
+#include <functional>
+#include <vector>
+
 #include "actors/server/server_context.hpp"
 
 namespace troupe::maintenance {
@@ -8,5 +11,11 @@ namespace troupe::maintenance {
 /// the removal of what is replicated is a write that only its primary may make: there only those of the node itself go.
 /// A failure is logged and leaves the collection as it is.
 void discardTemporaries(server::ServerContext& server);
+
+/// The temporary collections of which `wanted` holds.
+std::vector<storage::CollectionPtr> temporaryCollections(const storage::Catalog& catalog,
+                                                         const std::function<bool(const storage::Namespace&)>& wanted);
+/// Logs that one was removed, or why it was not.
+void logDiscarded(server::ServerContext& server, const storage::Namespace& ns, const Status& outcome);
 
 }  // namespace troupe::maintenance

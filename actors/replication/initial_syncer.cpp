@@ -9,6 +9,7 @@
 #include "actors/replication/data_cloner.hpp"
 #include "actors/replication/detached_work.hpp"
 #include "actors/replication/source_log.hpp"
+#include "messaging/clock/shown_op_time.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/oplog_batches.hpp"
 #include "storage/oplog/oplog_collection.hpp"
@@ -45,6 +46,17 @@ std::function<Status()> checkpointAt(storage::Catalog& catalog, bson::Timestamp 
     if (held >= at) return Status::OK();
     return {ErrorCode::kInitialSyncFailure, "the checkpoint does not hold the data that were copied"};
   };
+}
+
+/// The newest entry may be of a batch that the source, a secondary, has not applied yet, or stand behind another that
+/// is still open: what is read before has it not, and the log is carried out from behind it.
+Task<Status> untilReadsHave(std::shared_ptr<SyncAttempt> attempt, OpTime entry) {
+  bson::Document after = bson::doc("afterOpTime", shownOpTime(entry));
+  bson::Document preference = bson::doc("mode", "secondaryPreferred");
+  bson::Document find = bson::doc("find", "system.version", "limit", 1, "singleBatch", true, "readConcern",
+                                  std::move(after), "$readPreference", std::move(preference));
+  const auto reply = co_await askSource(std::move(attempt), "admin", std::move(find));
+  co_return reply.status();
 }
 
 }  // namespace
@@ -213,17 +225,6 @@ Task<InitialSyncer::Done> InitialSyncer::done(ResetData) {
   if (parts_.endOfLog) TROUPE_CO_TRY(parts_.endOfLog->set({}));
   if (parts_.invalidate) parts_.invalidate();
   co_return std::optional<Event>(DataReset{});
-}
-
-/// The newest entry may be of a batch that the source, a secondary, has not applied yet, or stand behind another that
-/// is still open: what is read before has it not, and the log is carried out from behind it.
-Task<Status> untilReadsHave(std::shared_ptr<SyncAttempt> attempt, OpTime entry) {
-  bson::Document after = bson::doc("afterOpTime", bson::doc("ts", entry.timestamp, "t", entry.term));
-  bson::Document preference = bson::doc("mode", "secondaryPreferred");
-  bson::Document find = bson::doc("find", "system.version", "limit", 1, "singleBatch", true, "readConcern",
-                                  std::move(after), "$readPreference", std::move(preference));
-  const auto reply = co_await askSource(std::move(attempt), "admin", std::move(find));
-  co_return reply.status();
 }
 
 /// In this order: what is open when its newest entry is read is found in its table, or begins behind that entry; the

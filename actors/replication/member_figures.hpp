@@ -5,7 +5,7 @@
 
 namespace troupe::replication {
 
-/// Where the figures of a member's following are kept, for those who show them. Any thread.
+/// The figures of a member that fetches and applies: serverStatus and the metrics read them. Any thread.
 struct MemberFigures {
   const OplogBuffer& buffer;
   const ApplyFigures& applied;

@@ -3,13 +3,12 @@
 #include <chrono>
 #include <utility>
 
+#include "messaging/clock/shown_op_time.hpp"
 #include "messaging/errors/co_status.hpp"
 
 namespace troupe::replication {
 
 namespace {
-
-bson::Document shownOpTime(const OpTime& at) { return bson::doc("ts", at.timestamp, "t", at.term); }
 
 FetchEnded endOf(const Fetch& fetch, FetchEnd how, std::string why) {
   return {fetch.source, how, false, std::move(why)};

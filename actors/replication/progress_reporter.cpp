@@ -5,6 +5,7 @@
 
 #include "actors/kernel/node.hpp"
 #include "actors/machines/message_binding.hpp"
+#include "messaging/clock/shown_op_time.hpp"
 
 namespace troupe::replication {
 
@@ -184,11 +185,10 @@ void ProgressReporter::tellAll() {
 
 bson::Document ProgressReporter::describe() const {
   const auto times = parts_.progress.times();
-  const auto shown = [](const OpTime& at) { return bson::doc("ts", at.timestamp, "t", at.term); };
-  return bson::doc("source", parts_.source(), "applied", shown(times.applied), "durable", shown(times.durable),
-                   "commitPoint", shown(times.commitPoint), "reports", reports_, "failedReports", failedReports_,
-                   "received", received_, "membersBelow", static_cast<int64_t>(below_.size()), "waiting",
-                   static_cast<int64_t>(parts_.progress.waiters()));
+  return bson::doc("source", parts_.source(), "applied", shownOpTime(times.applied), "durable",
+                   shownOpTime(times.durable), "commitPoint", shownOpTime(times.commitPoint), "reports", reports_,
+                   "failedReports", failedReports_, "received", received_, "membersBelow",
+                   static_cast<int64_t>(below_.size()), "waiting", static_cast<int64_t>(parts_.progress.waiters()));
 }
 
 }  // namespace troupe::replication

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "messaging/clock/shown_op_time.hpp"
 #include "messaging/description/bson_archive.hpp"
 
 namespace troupe::replication {
@@ -12,9 +13,6 @@ int64_t millis(WallTime at) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch()).count();
 }
 int64_t seconds(Duration d) { return std::chrono::duration_cast<std::chrono::seconds>(d).count(); }
-
-bson::Document shown(const OpTime& at) { return bson::doc("ts", at.timestamp, "t", at.term); }
-bson::Date dateOf(const OpTime& at) { return {static_cast<int64_t>(at.timestamp.seconds) * 1000}; }
 
 /// Shells of JavaScript count on with these: theirs is no number once it is 64 bits wide.
 void appendSmall(bson::Builder& reply, std::string_view name, int64_t value) {
@@ -49,8 +47,8 @@ void appendSelf(bson::Builder& reply, const MemberConfig& self) {
 void appendLastWrite(bson::Builder& reply, const ReplicationProgress::Times& times) {
   const OpTime committed = std::min(times.commitPoint, times.applied);
   reply.openDocument("lastWrite");
-  reply.append("opTime", shown(times.applied)).append("lastWriteDate", dateOf(times.applied));
-  reply.append("majorityOpTime", shown(committed)).append("majorityWriteDate", dateOf(committed));
+  reply.append("opTime", shownOpTime(times.applied)).append("lastWriteDate", wallOf(times.applied));
+  reply.append("majorityOpTime", shownOpTime(committed)).append("majorityWriteDate", wallOf(committed));
   reply.close();
 }
 
@@ -64,8 +62,8 @@ void appendState(bson::Builder& reply, MemberState state) {
 
 void appendOpTimes(bson::Builder& reply, const MemberConfig& member, const OpTime& applied, const OpTime& durable) {
   if (member.arbiterOnly) return;
-  reply.append("optime", shown(applied)).append("optimeDurable", shown(durable));
-  reply.append("optimeDate", dateOf(applied)).append("optimeDurableDate", dateOf(durable));
+  reply.append("optime", shownOpTime(applied)).append("optimeDurable", shownOpTime(durable));
+  reply.append("optimeDate", wallOf(applied)).append("optimeDurableDate", wallOf(durable));
 }
 
 void appendSource(bson::Builder& reply, const ReplicaSetConfig& config, const NodeName& source) {
@@ -131,11 +129,11 @@ void appendMembers(bson::Builder& reply, const ReplicaView& view, const NodeName
 
 void appendOptimes(bson::Builder& reply, const ReplicationProgress::Times& times) {
   reply.openDocument("optimes");
-  reply.append("lastCommittedOpTime", shown(times.commitPoint));
-  reply.append("lastCommittedWallTime", dateOf(times.commitPoint));
-  reply.append("readConcernMajorityOpTime", shown(std::min(times.commitPoint, times.applied)));
-  reply.append("appliedOpTime", shown(times.applied)).append("durableOpTime", shown(times.durable));
-  reply.append("lastAppliedWallTime", dateOf(times.applied)).append("lastDurableWallTime", dateOf(times.durable));
+  reply.append("lastCommittedOpTime", shownOpTime(times.commitPoint));
+  reply.append("lastCommittedWallTime", wallOf(times.commitPoint));
+  reply.append("readConcernMajorityOpTime", shownOpTime(std::min(times.commitPoint, times.applied)));
+  reply.append("appliedOpTime", shownOpTime(times.applied)).append("durableOpTime", shownOpTime(times.durable));
+  reply.append("lastAppliedWallTime", wallOf(times.applied)).append("lastDurableWallTime", wallOf(times.durable));
   reply.close();
 }
 

@@ -40,6 +40,7 @@ class StateTransition : public std::enable_shared_from_this<StateTransition> {
   Task<void> untilOver();
 
  private:
+  void acceptLocked(int64_t term);
   std::optional<Future<troupe::Done>> awaitEnd();
   /// Holds, or waits for, the state transition lock of one change.
   struct Exclusive;
@@ -51,8 +52,6 @@ class StateTransition : public std::enable_shared_from_this<StateTransition> {
   mutable std::mutex mutex_;
   bool underWay_ = false;
   std::vector<Promise<troupe::Done>> awaitingEnd_;
-  void acceptLocked(int64_t term);
-
   std::optional<int64_t> expected_;  ///< the term in which this node is about to write
   std::optional<int64_t> next_;      ///< the term that is to write when the transition is over
 };

@@ -42,6 +42,13 @@ void addHosts(std::set<NodeName>& to, const ReplicaSetConfig& config) {
   for (const MemberConfig& member : config.members) to.insert(member.host);
 }
 
+/// The term of a step-up; of other actions nothing.
+std::optional<int64_t> termOf(const machines::ActionOf<Topology>& action) {
+  if (const auto* catchUp = std::get_if<CatchUp>(&action)) return catchUp->term;
+  if (const auto* drain = std::get_if<Drain>(&action)) return drain->term;
+  return std::nullopt;
+}
+
 }  // namespace
 
 TopologyActor::TopologyActor(TopologyParts parts)
@@ -155,13 +162,6 @@ void TopologyActor::answerMessage(const machines::Outcome<Topology>& outcome) {
     if (const auto* vote = std::get_if<VoteReply>(&sent->message)) return asker.reply(local(*vote));
     if (const auto* heartbeat = std::get_if<HeartbeatReply>(&sent->message)) return asker.reply(local(*heartbeat));
   }
-}
-
-/// The term of a step-up; of other actions nothing.
-std::optional<int64_t> termOf(const machines::ActionOf<Topology>& action) {
-  if (const auto* catchUp = std::get_if<CatchUp>(&action)) return catchUp->term;
-  if (const auto* drain = std::get_if<Drain>(&action)) return drain->term;
-  return std::nullopt;
 }
 
 /// A new primary neither applies what it catches up with nor is ready for writes before the operations of its last role

@@ -24,8 +24,8 @@ void readFromCursor(Request& request, bool fromSecondaries);
 /// changes of users.
 Status checkRoleForWriting(const Request& request, std::string_view db);
 
-/// Appends `topologyVersion` to the reply of a failure that sends drivers to look for another primary: one who has
-/// heard hello of a later state of this member since, or of the same one, passes it over.
+/// Appends `topologyVersion` to the reply of a failure that sends drivers to look for another primary. A driver
+/// compares it with the one of the last hello, and ignores a failure that is not newer.
 void appendTopologyVersion(Request& request, ErrorCode failure);
 
 /// Whether services of this node may write to the namespace in its present role.

@@ -37,9 +37,9 @@ class FlowWait {
 };
 
 /// Tickets of flow control: how many acquisitions of the global lock in mode IX begin in a period (LCK-016). `refresh`
-/// begins a period with a number of tickets; those that are left over are gone, and those who found none wait for the
-/// next one, first come, first served. Tickets are not given back. No thread waits: grants come by callback, without a
-/// mutex held. Thread-safe.
+/// begins a period with a number of tickets. Tickets that are left over expire. Requests that find none wait for the
+/// next period, first come, first served. Tickets are not given back. No thread waits: grants come by callback, without
+/// a mutex held. Thread-safe.
 class FlowTickets {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;

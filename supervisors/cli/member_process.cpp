@@ -38,7 +38,7 @@ struct Report {
   _exit(127);
 }
 
-/// Two forks: the program is nobody's child, so that its end needs nobody who waits for it.
+/// Two forks: init becomes the parent of the program, and reaps it when it ends.
 StatusWith<pid_t> launch(char* const* argv, const char* errors) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Status(ErrorCode::kInternalError, std::strerror(errno));
