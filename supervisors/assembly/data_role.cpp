@@ -1,6 +1,5 @@
 #include "supervisors/assembly/data_role.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "actors/kernel/node.hpp"
@@ -140,15 +139,8 @@ void DataRole::beginTerm(int64_t term) {
   writes_->begin(term);
 }
 
-bool DataRole::hasReplicatedData() const {
-  const auto catalog = server_.catalog.unguarded().snapshot();
-  return std::ranges::any_of(catalog->databases(), [&](const std::string& db) {
-    return std::ranges::any_of(catalog->collections(db), [](const auto& each) { return each->ns().isReplicated(); });
-  });
-}
-
 Task<Status> DataRole::noteBeginning() {
-  const bool complete = !hasReplicatedData();
+  const bool complete = !holdsReplicatedData(server_.catalog.unguarded());
   storage::OperationContext operation(server_.operations);
   CollectionWriter writer(server_.writes, operation);
   TROUPE_CO_TRY(co_await writer.note(

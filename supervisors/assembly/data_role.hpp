@@ -49,7 +49,6 @@ class DataRole : public std::enable_shared_from_this<DataRole> {
   Task<Status> noteTerm(int64_t term);
   /// The first entry of a set's log says so; whether the log is all of its data, too.
   Task<Status> noteBeginning();
-  bool hasReplicatedData() const;
 
   server::ServerContext& server_;
   const std::shared_ptr<replication::StateTransition> transition_;

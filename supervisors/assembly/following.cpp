@@ -7,7 +7,6 @@
 #include "actors/replication/progress_reporter.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
-#include "actors/replication/source_candidates.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "supervisors/assembly/linked_members.hpp"
 #include "supervisors/assembly/replication_wiring.hpp"
@@ -38,12 +37,6 @@ Task<Status> rollBack(server::ServerContext* server, std::shared_ptr<RollbackTur
 Task<Status> copyData(Node* node) {
   const Answer answer =
       co_await node->ask(node->address(replication::kInitialSyncPath), local(replication::BeginInitialSync{}));
-  co_return answer.status();
-}
-
-Task<Status> setMaintenance(Node* node, bool on) {
-  const Answer answer =
-      co_await node->ask(node->address(replication::kTopologyPath), local(replication::Maintenance{on}));
   co_return answer.status();
 }
 
@@ -155,10 +148,7 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
   parts.state = following.fetching;
   parts.members = following.members.get();
   parts.buffer = &following.buffer;
-  parts.candidates = [&server] {
-    return replication::candidatesOf(*server.membership->view(), server.progress->positions(),
-                                     server.parameters.maxSyncSourceLagSecs);
-  };
+  parts.candidates = sourceCandidates(server);
   parts.applied = [&server] { return server.progress->applied(); };
   parts.figures = &following.fetched;
   parts.drained = [node = &server.node] { return askApplier(node, local(replication::DrainBuffer{})); };
@@ -169,7 +159,9 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
     return rollBack(&server, turn, std::move(source));
   };
   parts.initialSync = [node = &server.node] { return copyData(node); };
-  parts.setMaintenance = [node = &server.node](bool on) { return setMaintenance(node, on); };
+  parts.setMaintenance = [node = &server.node](bool on) {
+    return askTopology(node, local(replication::Maintenance{on}));
+  };
   parts.observe = [&server](const auto& now, const auto&) {
     noteSource(server, replication::syncSourceOf(now));
     if (cannotCatchUp(now)) endCatchUp(server);

@@ -1,27 +1,13 @@
 #include "supervisors/assembly/initial_sync_wiring.hpp"
 
-#include <chrono>
 #include <utility>
 
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
-#include "actors/replication/source_candidates.hpp"
+#include "supervisors/assembly/replication_wiring.hpp"
 
 namespace troupe::supervisors {
-
-namespace {
-
-/// The topology answers at once, unless it is being started anew.
-constexpr Duration kPatienceForState = std::chrono::seconds(30);
-
-Task<Status> askForCopyingState(Node* node, bool copying) {
-  const Address topology = node->address(replication::kTopologyPath);
-  const Answer answer = co_await node->ask(topology, local(replication::CopyingData{copying}), kPatienceForState);
-  co_return answer.status();
-}
-
-}  // namespace
 
 bool lacksData(const machines::Snapshot<replication::Topology>& now, const OpTime& applied) {
   return applied == OpTime{} && !now.document.founder && now.memory.phase == replication::Topology::Phase::kFollower;
@@ -41,13 +27,10 @@ replication::InitialSyncParts wireInitialSync(server::ServerContext& server,
   parts.writer = &following.copyWriter;
   parts.status = server.membership->syncStatus();
   parts.log = &server.log;
-  parts.candidates = [&server] {
-    return replication::candidatesOf(*server.membership->view(), server.progress->positions(),
-                                     server.parameters.maxSyncSourceLagSecs);
-  };
+  parts.candidates = sourceCandidates(server);
   parts.setState = [&server, copying = following.isCopying](bool on) {
     if (on) *copying = true;
-    return askForCopyingState(&server.node, on);
+    return askTopology(&server.node, local(replication::CopyingData{on}));
   };
   parts.invalidate = [&server, &users] {
     users.forgetAll();

@@ -1,5 +1,7 @@
 #include "supervisors/assembly/replication_wiring.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -12,6 +14,8 @@
 namespace troupe::supervisors {
 
 namespace {
+
+constexpr Duration kTopologyPatience = std::chrono::seconds(30);
 
 using Waiter = std::shared_ptr<Promise<Status>>;
 
@@ -47,6 +51,29 @@ Task<Status> awaitMajority(server::ServerContext& server) {
 
 std::function<Task<Status>()> majorityWait(server::ServerContext& server) {
   return [&server] { return awaitMajority(server); };
+}
+
+Task<Status> askTopology(Node* node, Payload question) {
+  const Address topology = node->address(replication::kTopologyPath);
+  const Answer answer = co_await node->ask(topology, std::move(question), kTopologyPatience);
+  co_return answer.status();
+}
+
+std::function<replication::Candidates()> sourceCandidates(server::ServerContext& server) {
+  return [&server] {
+    return replication::candidatesOf(*server.membership->view(), server.progress->positions(),
+                                     server.parameters.maxSyncSourceLagSecs);
+  };
+}
+
+bool holdsReplicatedData(const storage::Catalog& catalog) {
+  const auto isData = [](const storage::CollectionPtr& each) {
+    return each->ns().isReplicated() && each->ns().toString() != "config.system.sessions";
+  };
+  const auto snapshot = catalog.snapshot();
+  return std::ranges::any_of(snapshot->databases(), [&](const std::string& database) {
+    return std::ranges::any_of(snapshot->collections(database), isData);
+  });
 }
 
 replication::ProgressReporter::Parts wireProgress(server::ServerContext& server) {

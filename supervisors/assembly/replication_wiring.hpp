@@ -5,6 +5,7 @@
 #include "actors/replication/progress_reporter.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
+#include "actors/replication/source_candidates.hpp"
 #include "actors/server/server_context.hpp"
 
 namespace troupe::supervisors {
@@ -12,6 +13,13 @@ namespace troupe::supervisors {
 /// Awaits, for state documents, that all that was written so far in the present term is acknowledged by a majority.
 /// Fails with InterruptedDueToReplStateChange when this node loses its right to write first.
 std::function<Task<Status>()> majorityWait(server::ServerContext& server);
+
+/// Asks the topology, which answers at once, unless it is being started anew. `node` outlives the task.
+Task<Status> askTopology(Node* node, Payload question);
+/// What a member knows of the others as sources of its log, at each call.
+std::function<replication::Candidates()> sourceCandidates(server::ServerContext& server);
+/// Whether there is replicated data. Sessions that a standalone node has noted are nobody's data.
+bool holdsReplicatedData(const storage::Catalog& catalog);
 
 /// The reporter of positions, which tells the topology what is applied.
 replication::ProgressReporter::Parts wireProgress(server::ServerContext& server);

@@ -7,25 +7,19 @@
 #include "actors/maintenance/index_build_messages.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/server/operation_interrupt.hpp"
+#include "supervisors/assembly/replication_wiring.hpp"
 
 namespace troupe::supervisors {
 
 namespace {
 
-/// The topology answers at once, unless it is being started anew.
-constexpr Duration kTopologyPatience = std::chrono::seconds(30);
-
-Task<Status> askTopologyForState(Node* node, bool rollingBack) {
-  const Address topology = node->address(replication::kTopologyPath);
-  const Answer answer = co_await node->ask(topology, local(replication::RollingBack{rollingBack}), kTopologyPatience);
-  co_return answer.status();
-}
+constexpr Duration kBuildPatience = std::chrono::seconds(30);
 
 /// Those of replicated collections; its failure is left to the exclusive lock, which no build outlives.
 Task<void> endBuilds(Node* node) {
   maintenance::AbortBuilds all;
   all.why = {ErrorCode::kInterruptedDueToReplStateChange, "this node rolls back"};
-  (void)co_await node->ask(node->address(maintenance::kIndexBuildsPath), local(std::move(all)), kTopologyPatience);
+  (void)co_await node->ask(node->address(maintenance::kIndexBuildsPath), local(std::move(all)), kBuildPatience);
 }
 
 }  // namespace
@@ -41,7 +35,9 @@ replication::RollbackParts wireRollback(server::ServerContext& server, std::shar
   parts.log = &server.log;
   if (!options.dataDirectory.empty()) parts.filesDirectory = options.dataDirectory + "/rollback";
   parts.writesFiles = [&server] { return server.parameters.createRollbackDataFiles.load(); };
-  parts.setState = [&server](bool rollingBack) { return askTopologyForState(&server.node, rollingBack); };
+  parts.setState = [&server](bool rollingBack) {
+    return askTopology(&server.node, local(replication::RollingBack{rollingBack}));
+  };
   parts.interruptOperations = [&server] { (void)server::interruptForRollback(server); };
   parts.endIndexBuilds = [&server] { return endBuilds(&server.node); };
   parts.invalidate = [&users] { users.forgetAll(); };

@@ -11,6 +11,7 @@
 #include "actors/server/role_check.hpp"
 #include "supervisors/assembly/data_role.hpp"
 #include "supervisors/assembly/initial_sync_wiring.hpp"
+#include "supervisors/assembly/replication_wiring.hpp"
 #include "supervisors/tree/data_node.hpp"
 
 namespace troupe::supervisors {
@@ -24,17 +25,10 @@ Task<Status> outcomeOf(Future<Answer> future) {
   co_return answer.status();
 }
 
-/// Sessions that a standalone node has noted are nobody's data.
-bool isData(const storage::Namespace& ns) { return ns.isReplicated() && ns.toString() != "config.system.sessions"; }
-
+/// What is not known, since the catalog is closed, counts as there.
 bool holdsData(const server::ServerContext& server) {
-  if (server.progress->applied() != OpTime{}) return true;
-  const auto snapshot = server.catalog.unguarded().snapshot();
-  if (snapshot->closed()) return true;
-  for (const std::string& database : snapshot->databases())
-    for (const storage::CollectionPtr& collection : snapshot->collections(database))
-      if (isData(collection->ns())) return true;
-  return false;
+  const storage::Catalog& catalog = server.catalog.unguarded();
+  return server.progress->applied() != OpTime{} || catalog.snapshot()->closed() || holdsReplicatedData(catalog);
 }
 
 /// Services that run on the primary only hear of each change: to become what they are already costs them nothing.
