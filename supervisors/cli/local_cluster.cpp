@@ -24,7 +24,7 @@ constexpr auto kToBeReady = std::chrono::minutes(5);
 constexpr auto kToEnd = std::chrono::minutes(1);
 constexpr auto kBetweenLooks = std::chrono::milliseconds(100);
 
-constexpr uint16_t kFirstAdminPort = 28017;
+constexpr uint16_t kToAdminPort = 1000;  ///< from the first port of a set: 27017 and 28017
 constexpr double kSmallestCacheGB = 0.25, kLargestCacheGB = 1;
 constexpr const char* kSet = "rs0";
 
@@ -51,7 +51,8 @@ double cacheOfEach(size_t members) {
 
 StatusWith<std::vector<ClusterMember>> choosePorts(const LocalCluster::Wishes& wishes) {
   std::vector<ClusterMember> members;
-  uint16_t next = wishes.port.value_or(client::kDefaultPort), nextAdmin = kFirstAdminPort;
+  uint16_t next = wishes.port.value_or(client::kDefaultPort);
+  auto nextAdmin = static_cast<uint16_t>(next < 64'000 ? next + kToAdminPort : next - kToAdminPort);
   for (int32_t id = 1; id <= static_cast<int32_t>(wishes.members.value_or(3)); ++id) {
     const uint16_t port = freePort(next, wishes.port ? 1 : 1000);
     if (port == 0) return taken(next, id);

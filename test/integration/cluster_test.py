@@ -8,20 +8,7 @@ from pathlib import Path
 
 import pymongo
 
-from support import BIN, SLOWNESS, eventually, free_port
-
-
-def free_ports(count):
-    """The first of so many free ports in a row."""
-    while True:
-        first = free_port()
-        try:
-            for port in range(first, first + count):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", port))
-            return first
-        except OSError:
-            continue
+from support import BIN, SLOWNESS, eventually, free_ports
 
 
 class ClusterTest(unittest.TestCase):
@@ -149,7 +136,8 @@ class DemonstrationTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="troupe-integration-") as folder:
             done = subprocess.run([str(BIN / "troupe-demo"), "--members", "3", "--once", "--dbpath", f"{folder}/set", "--port", str(free_ports(3))],
                                   capture_output=True, text=True, timeout=600 * SLOWNESS)
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            logs = "".join("\n".join(log.read_text(errors="replace").splitlines()[-20:]) for log in Path(folder).rglob("*.log"))
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr + logs)
             self.assertRegex(done.stdout, r"[1-9][\d,]* packages are here, too")
             self.assertRegex(done.stdout, r"[1-9][\d,]* writes were acknowledged by a majority; SIGKILL")
             self.assertRegex(done.stdout, r"member \d leads now, in term [2-9]")

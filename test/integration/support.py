@@ -35,6 +35,7 @@ def eventually(check, seconds=20):
 # Ports of servers: below those that the system gives to outgoing connections, so that a server that is started again finds its own
 # free. Of these each worker of runner.py has its share.
 PORTS = range(10_000, 27_000)
+ROWS = range(27_100, 28_000)  # of ports that follow each other; the admin ports of a set are 1000 above
 SHARE, SHARES = (int(number) for number in os.environ.get("TROUPE_TEST_WORKER", "0/1").split("/"))
 _given = set()
 
@@ -52,6 +53,20 @@ def free_port():
                 continue
         _given.add(port)
         return port
+
+
+def free_ports(count):
+    """The first of so many free ports in a row, of a block that is this worker's own."""
+    block = len(ROWS) // SHARES
+    while True:
+        first = ROWS.start + SHARE * block + random.randrange(block - count)
+        try:
+            for port in range(first, first + count):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", port))
+            return first
+        except OSError:
+            continue
 
 
 def run_server(*arguments, timeout=30):
