@@ -338,9 +338,11 @@ const machines::Transitions<Fetching>& Fetching::transitions() {
   return table;
 }
 
+/// The buffer outlives a crash that came between the order to stop and its closing.
 Step<Fetching> Fetching::resume(const Document& document) {
   const Snapshot<Fetching> found{document, {}};
   FetchTurn t(found);
+  if (document.mission == Mission::kNothing) t.perform(CloseBuffer{});
   goOn(t);
   return std::move(t).step();
 }

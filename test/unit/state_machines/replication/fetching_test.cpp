@@ -262,6 +262,14 @@ TEST(Fetching, StopsWhenTheFetchUnderWayIsOver) {  // REP-019
   EXPECT_FALSE(mayPush(phase(over)));
 }
 
+TEST(Fetching, ClosesTheBufferWhenItIsResumedAfterItWasToldToStop) {
+  const Fetcher told = after(fetching(), StopFetching{}).next;
+  const auto out = machines::resumed<Fetching>(told.document);
+  EXPECT_EQ(out.next.memory.phase, FetchPhase::kStopped);
+  EXPECT_TRUE(performed<CloseBuffer>(out)) << "the crash may have come first: the applier would wait for ever";
+  EXPECT_FALSE(performed<CloseBuffer>(machines::resumed<Fetching>(fetching().document)));
+}
+
 TEST(Fetching, StopsAtOnceWithoutAFetch) {
   EXPECT_EQ(phase(after(choosing(), StopFetching{})), FetchPhase::kStopped);
   const FetchOutcome out = after(probing(), StopFetching{});
