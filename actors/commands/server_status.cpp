@@ -11,6 +11,7 @@
 #include "actors/commands/lock_inspection.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
+#include "actors/server/default_concerns.hpp"
 #include "actors/server/finished_operation.hpp"
 #include "actors/server/session_registry.hpp"
 #include "actors/server/shown_command.hpp"
@@ -163,7 +164,7 @@ void appendMetrics(bson::Builder& b, ServerContext& server) {
   b.close();
 }
 
-/// Section `repl` of a member of a replica set, with its election counters.
+/// Sections of a member of a replica set: `repl`, with its election counters, and `defaultRWConcern`.
 void appendReplication(bson::Builder& b, const ServerContext& server) {
   if (!server.membership) return;
   const auto view = server.membership->view();
@@ -171,6 +172,11 @@ void appendReplication(bson::Builder& b, const ServerContext& server) {
   replication::appendHello(b, *server.membership, *view, server.progress->times(), true);
   b.close().openDocument("electionMetrics");
   view->figures.appendElections(b);
+  b.close();
+  const auto defaults = server.defaultConcerns->get();
+  if (!defaults.isOK()) return;  // they cannot be read just now
+  b.openDocument("defaultRWConcern");
+  appendDefaultConcerns(b, **defaults, server);
   b.close();
 }
 

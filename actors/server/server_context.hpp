@@ -45,9 +45,11 @@ namespace troupe::server {
 
 class CappedWaiters;
 class CommandTable;
+class DefaultConcerns;
 class HelloState;
 class Profiler;
 class SessionRegistry;
+class TimeProofs;
 class UserStore;
 
 /// Counts since the node started, for serverStatus and the metrics endpoint.
@@ -132,6 +134,8 @@ struct ServerContext {
   replication::Membership* membership = nullptr;         ///< null on a node that is no member of a replica set
   replication::ReplicationProgress* progress = nullptr;  ///< a member's; null like `membership`
   storage::OplogStore* oplog = nullptr;                  ///< a member's log
+  TimeProofs* proofs = nullptr;                          ///< a member's; null like `membership`
+  DefaultConcerns* defaultConcerns = nullptr;            ///< likewise
   storage::OperationServices operations;                 ///< of every operation on this node
   WriteServices writes;
   ConnectionGate gate{identity.maxConnections};  ///< admission of connections

@@ -30,7 +30,7 @@ bool lacksData(const machines::Snapshot<replication::Topology>& now, const OpTim
 replication::InitialSyncParts wireInitialSync(server::ServerContext& server,
                                               std::shared_ptr<machines::StorageAccess> storage,
                                               storage::OplogStore& oplog, storage::TruncateAfterPoint* endOfLog,
-                                              Following& following, server::UserChanges& users,
+                                              Following& following, std::function<void()> forget,
                                               const AssemblyOptions& options) {
   replication::InitialSyncParts parts;
   parts.storage = std::move(storage);
@@ -46,12 +46,13 @@ replication::InitialSyncParts wireInitialSync(server::ServerContext& server,
                                      server.parameters.maxSyncSourceLagSecs);
   };
   parts.setState = [&server](bool copying) { return askForCopyingState(&server.node, copying); };
-  parts.invalidate = [&server, &users] {
-    users.forgetAll();
+  parts.invalidate = [&server, forget] {
+    forget();
     server.progress->resetTo({});
   };
-  parts.done = [&server](const OpTime& at) {
+  parts.done = [&server, forget](const OpTime& at) {
     server.progress->resetTo(at);
+    forget();  // what was read of the copy before it was whole
     server.wakeFlusher();
   };
   parts.fail = [failed = options.failed](const Status& why) {
