@@ -7,7 +7,8 @@ using namespace server;
 
 namespace {
 
-constexpr int64_t kBadValue = 2, kIllegalOperation = 20, kUnsatisfiable = 100, kUnknownMode = 79;
+constexpr int64_t kBadValue = 2, kIllegalOperation = 20, kUnsatisfiable = 100, kUnknownMode = 79,
+                  kIncompatibleConfig = 103;
 constexpr int64_t kStandalone = 51300, kNotWritablePrimary = 10107;
 
 constexpr const char* kBoth = R"({"setDefaultRWConcern": 1, "defaultReadConcern": {"level": "majority"},
@@ -141,6 +142,14 @@ TEST_F(DefaultConcernsTest, AreADocumentThatAnybodyMayChange) {
   ASSERT_TRUE(succeeds(R"({"delete": "settings", "deletes": [{"q": {}, "limit": 0}]})", "config"));
   EXPECT_TRUE(holds(defaults(), parse(R"({"defaultReadConcernSource": "implicit",
                                           "defaultWriteConcernSource": "implicit"})")));
+}
+
+TEST_F(DefaultConcernsTest, AConfigDoesNotChangeTheServersOwn) {
+  constexpr const char* kWithArbiter = R"({"replSetReconfig": {"_id": "rs", "version": 2, "members": [
+      {"_id": 0, "host": "n1:1"}, {"_id": 1, "host": "n2:1", "arbiterOnly": true}]}})";
+  EXPECT_EQ(code(kWithArbiter, "admin"), kIncompatibleConfig);
+  ASSERT_EQ(set(R"("defaultWriteConcern": {"w": 1})"), 0);
+  EXPECT_NE(code(kWithArbiter, "admin"), kIncompatibleConfig) << "now it is known what is wanted";
 }
 
 TEST_F(DefaultConcernsTest, OutliveTheProcess) {
