@@ -66,7 +66,9 @@ void appendHeartbeat(bson::Builder& out, const HeartbeatReply& heartbeat) {
   out.append("set", heartbeat.setName).append("term", sender.term).append("state", static_cast<int32_t>(sender.state));
   out.append("v", sender.config.version).append("configTerm", sender.config.term);
   out.append("opTime", bson::doc("ts", sender.applied.timestamp, "t", sender.applied.term))
-      .append("primary", sender.primary);
+      .append("durableOpTime", bson::doc("ts", sender.durable.timestamp, "t", sender.durable.term))
+      .append("primary", sender.primary)
+      .append("syncingTo", sender.source);
   out.openArray("others");
   for (const auto& other : sender.others) out.push(bson::doc("host", other.host, "distance", other.distance));
   out.close();

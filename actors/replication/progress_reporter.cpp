@@ -58,6 +58,7 @@ void ProgressReporter::keepAlive() {
   const bool leads = view->isWritable();
   const Duration pause = leads ? Duration(view->config()->heartbeatInterval()) : electionTimeout() / 2;
   after(pause, [this] { keepAlive(); });
+  tellTopology();
   if (leads) tellAll();
   else if (environment().now() - reportedAt_ >= pause / 2) report();
 }
@@ -77,9 +78,10 @@ void ProgressReporter::moved() {
 }
 
 void ProgressReporter::tellTopology() {
-  if (seen_.applied == toldTopology_) return;
+  const AppliedAdvanced news{seen_.applied, seen_.durable, parts_.source()};
+  if (news == toldTopology_) return;
   const Duration since = environment().now() - toldTopologyAt_;
-  const bool isOfSameTerm = seen_.applied.term == toldTopology_.term;
+  const bool isOfSameTerm = news.applied.term == toldTopology_.applied.term;
   if (isOfSameTerm && since < kTopologyPace && !isInHurry(parts_.membership.view()->topology.memory.phase)) {
     if (!std::exchange(topologyTimer_, true))
       after(kTopologyPace - since, [this] {
@@ -88,9 +90,9 @@ void ProgressReporter::tellTopology() {
       });
     return;
   }
-  toldTopology_ = seen_.applied;
+  toldTopology_ = news;
   toldTopologyAt_ = environment().now();
-  parts_.tellTopology(seen_.applied);
+  parts_.tellTopology(news);
 }
 
 void ProgressReporter::report() {
@@ -173,7 +175,7 @@ void ProgressReporter::tellAll() {
   const auto role = parts_.progress.role();
   const Payload told = machines::toMessage(news());
   for (const MemberConfig& member : role.config.members)
-    if (member.host != role.self && !member.arbiterOnly) tell(Address(member.host, kProgressPath), told);
+    if (member.host != role.self) tell(Address(member.host, kProgressPath), told);
 }
 
 bson::Document ProgressReporter::describe() const {

@@ -24,7 +24,7 @@ class ProgressReporter final : public Actor {
     ReplicationProgress& progress;
     const Membership& membership;
     std::function<NodeName()> source;          ///< that this member fetches from; empty: none
-    std::function<void(OpTime)> tellTopology;  ///< AppliedAdvanced
+    std::function<void(AppliedAdvanced)> tellTopology;
   };
 
   explicit ProgressReporter(Parts parts) : parts_(std::move(parts)) {}
@@ -55,7 +55,8 @@ class ProgressReporter final : public Actor {
   const Parts parts_;
   ReplicationProgress::Times seen_;
   ReplicationProgress::WaiterId waiter_ = 0;
-  OpTime told_, toldTopology_;
+  OpTime told_;
+  AppliedAdvanced toldTopology_;
   bool reporting_ = false, again_ = false, topologyTimer_ = false;
   TimePoint toldTopologyAt_{}, reportedAt_{};
   std::map<NodeName, TimePoint> below_;  ///< members that report to this one, and when they did last

@@ -54,9 +54,10 @@ void appendState(bson::Builder& reply, MemberState state) {
   reply.append("stateStr", state == MemberState::kDown ? std::string_view("(not reachable/healthy)") : name);
 }
 
-void appendOpTime(bson::Builder& reply, const MemberConfig& member, const OpTime& applied) {
+void appendOpTimes(bson::Builder& reply, const MemberConfig& member, const OpTime& applied, const OpTime& durable) {
   if (member.arbiterOnly) return;
-  reply.append("optime", shown(applied)).append("optimeDate", dateOf(applied));
+  reply.append("optime", shown(applied)).append("optimeDurable", shown(durable));
+  reply.append("optimeDate", dateOf(applied)).append("optimeDurableDate", dateOf(durable));
 }
 
 void appendSource(bson::Builder& reply, const ReplicaSetConfig& config, const NodeName& source) {
@@ -69,7 +70,7 @@ void appendMyself(bson::Builder& reply, const MemberConfig& member, const Replic
   reply.append("health", 1.0);
   appendState(reply, view.state());
   reply.append("uptime", uptimeSecs);
-  appendOpTime(reply, member, view.topology.memory.applied);
+  appendOpTimes(reply, member, view.topology.memory.applied, view.topology.memory.durable);
   appendSource(reply, *view.config(), source);
   reply.append("infoMessage", "");
   if (view.state() == MemberState::kPrimary) {
@@ -89,12 +90,13 @@ void appendOther(bson::Builder& reply, const MemberConfig& config, const MemberV
   appendState(reply, stateFor(member));
   const bool known = times.upSince != WallTime{};
   reply.append("uptime", member.isAlive() && known ? seconds(now - times.upSince) : int64_t{0});
-  appendOpTime(reply, config, member.applied);
+  appendOpTimes(reply, config, member.applied, member.durable);
   reply.append("lastHeartbeat", bson::Date{millis(times.sentTo)});
   reply.append("lastHeartbeatRecv", bson::Date{millis(times.receivedFrom)});
   reply.append("pingMs", std::chrono::duration_cast<std::chrono::milliseconds>(times.roundTrip).count());
   reply.append("lastHeartbeatMessage", member.isAlive() ? "" : "no sign of life within the election timeout");
-  reply.append("syncSourceHost", "").append("syncSourceId", int32_t{-1}).append("infoMessage", "");
+  appendSource(reply, *view.config(), member.source);
+  reply.append("infoMessage", "");
   reply.append("configVersion", member.config.version).append("configTerm", member.config.term);
 }
 

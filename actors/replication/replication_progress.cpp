@@ -120,7 +120,9 @@ void ReplicationProgress::learnFromSource(const OpTime& commitPoint) {
 void ReplicationProgress::learnFromHeartbeat(const OpTime& commitPoint) {
   std::unique_lock lock(mutex_);
   if (role_.leads) return;
-  const OpTime next = learnedFromHeartbeat(commitPoint, own_.applied, commitPoint_);
+  const MemberConfig* const self = role_.config.member(role_.self);
+  const OpTime next = self && self->arbiterOnly ? learnedByArbiter(commitPoint, commitPoint_)
+                                                : learnedFromHeartbeat(commitPoint, own_.applied, commitPoint_);
   if (next == commitPoint_) return;
   commitPoint_ = next;
   moved(std::move(lock));

@@ -18,6 +18,7 @@ SourceCandidate candidateOf(const MemberConfig& member, const ReplicaView& view,
     if (heard.host != member.host) continue;
     candidate.state = heard.isAlive() ? heard.state : MemberState::kDown;
     candidate.applied = heard.applied;
+    if (heard.heard.contains(0)) candidate.syncsFrom = heard.source;
   }
   if (const auto at = positions.find(member.host); at != positions.end())
     candidate.applied = std::max(candidate.applied, at->second.applied);

@@ -11,6 +11,7 @@
 #include "actors/server/operation_setup.hpp"
 #include "actors/server/profiler.hpp"
 #include "actors/server/read_concern.hpp"
+#include "actors/server/replication_metadata.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/session_registry.hpp"
@@ -402,6 +403,7 @@ Task<void> dispatch(Request& request) {
   if (operation.hasRecoveryUnit()) operation.recoveryUnit().releaseSession();
   if (admitted && awaitsWriteConcern(request, status)) co_await finishWrites(request);
   appendTimes(request);
+  appendReplicationMetadata(request);
   operation.metrics.replyBytes = static_cast<int64_t>(request.reply().size());
   const auto took = request.server().node.environment().now() - operation.started() - operation.metrics.awaited;
   noteLatency(request, took);

@@ -60,6 +60,11 @@ Task<Status> awaitTime(Request& request, bson::Timestamp time, bool committed) {
   co_return co_await awaitProgress(request, committed ? stable(time) : applied(time), {});
 }
 
+/// Nodes ask for entries that they have heard of; nothing is written to get there.
+Task<Status> awaitEntry(Request& request, OpTime entry, bool committed) {
+  co_return co_await awaitProgress(request, committed ? stable(entry.timestamp) : applied(entry.timestamp), {});
+}
+
 Task<Status> setUpSnapshot(Request& request) {
   storage::OperationContext& operation = request.operation();
   const auto wanted = operation.readConcern.atClusterTime;
@@ -79,6 +84,7 @@ Task<Status> setUpReadConcern(Request& request) {
   TROUPE_CO_TRY(checkIsKnown(request, "atClusterTime", concern.atClusterTime));
   const bool committed = concern.level == ReadConcernLevel::kMajority || concern.isSnapshot();
   if (concern.afterClusterTime) TROUPE_CO_TRY(co_await awaitTime(request, *concern.afterClusterTime, committed));
+  if (concern.afterOpTime) TROUPE_CO_TRY(co_await awaitEntry(request, *concern.afterOpTime, committed));
   if (concern.isSnapshot()) co_return co_await setUpSnapshot(request);
   if (concern.level == ReadConcernLevel::kLinearizable && !request.server().membership->view()->isWritable())
     co_return Status(ErrorCode::kNotWritablePrimary, "cannot satisfy linearizable read concern on non-primary node");

@@ -43,6 +43,8 @@ void takeIn(Turn& t, const Report& report) {
 
 Report reportFor(const Turn& t, const NodeName& to) {
   Report report{t.doc.self, t.mem.term, configVersion(t), stateOf(t.now()), t.mem.applied, primaryOf(t.now()), {}};
+  report.durable = t.mem.durable;
+  report.source = t.mem.source;
   for (const MemberView& v : t.mem.members) {
     if (v.host == to || !v.isAlive() || !t.config().member(v.host)->isVoter()) continue;
     const int distance = *v.heard.begin();

@@ -79,6 +79,8 @@ void note(Turn& t, const Report& report) {
   v->state = report.state;
   v->term = report.term;
   v->applied = report.applied;
+  v->durable = report.durable;
+  v->source = report.source;
   v->config = report.config;
   hear(t, report.from, 0);
   for (const Heard& other : report.others) noteOther(t, other);

@@ -69,6 +69,8 @@ OpTime learnedFromHeartbeat(const OpTime& told, const OpTime& applied, const OpT
   return told.term == applied.term ? std::max(present, told) : present;
 }
 
+OpTime learnedByArbiter(const OpTime& told, const OpTime& present) { return std::max(present, told); }
+
 Status checkSatisfiable(const ReplicaSetConfig& config, const Acknowledgement& wanted) {
   if (!wanted.mode.empty()) {
     if (!forEachTag(config, wanted.mode, [](auto, auto) {}))

@@ -32,6 +32,8 @@ OpTime learnedFromSource(const OpTime& told, const OpTime& applied, const OpTime
 /// From a heartbeat (REP-046): only one of the term of its own newest entry, for on another branch of history it would
 /// name entries that this member does not have.
 OpTime learnedFromHeartbeat(const OpTime& told, const OpTime& applied, const OpTime& present);
+/// An arbiter has no data to compare with, and takes what it hears (REP-030, REP-063).
+OpTime learnedByArbiter(const OpTime& told, const OpTime& present);
 
 /// What a write waits for besides its commit on the primary.
 struct Acknowledgement {

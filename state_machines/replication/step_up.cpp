@@ -73,6 +73,8 @@ void onCatchUpRoundOver(Turn& t, const CatchUpRoundOver&) {
 
 void onAppliedAdvanced(Turn& t, const AppliedAdvanced& report) {
   t.mem.applied = report.applied;
+  t.mem.durable = report.durable;
+  t.mem.source = report.source;
   raiseTerm(t, report.applied.term);
   if (t.mem.phase == Phase::kCatchingUp && t.mem.awaited.empty() && t.mem.applied >= t.mem.target) drain(t);
   if (t.mem.phase == Phase::kSteppingDown) tryStepDown(t);

@@ -28,7 +28,8 @@ struct MemberView {
   NodeName host;
   MemberState state = MemberState::kUnknown;
   int64_t term = 0;
-  OpTime applied;
+  OpTime applied, durable;
+  NodeName source;  ///< the member it fetches from, as it says; empty: none
   ConfigVersion config;
   /// Over which distances something was heard of it within the election timeout: 0 is from itself, 1 from someone who
   /// heard from it, and so on. A report from a distance stands for one from the next distance only, so that rumours
@@ -121,7 +122,8 @@ struct Topology : machines::Machine<Topology> {
   struct Memory {
     Phase phase = Phase::kStartup;
     int64_t term = 0;
-    OpTime applied;
+    OpTime applied, durable;
+    NodeName source;                          ///< the member whose log it fetches; empty: none
     std::vector<MemberView> members;          ///< the others, in the order of the config
     std::optional<ElectionReason> standing;   ///< while it stands: why
     std::set<NodeName> granted, refused;      ///< while it stands: answers of voters
@@ -170,11 +172,11 @@ bool seesMajority(const Snapshot<Topology>& now);
 }  // namespace troupe::replication
 
 TROUPE_DESCRIBE(troupe::replication::LastVote, 0, term, candidate)
-TROUPE_DESCRIBE(troupe::replication::MemberView, 0, host, state, term, applied, config, heard)
+TROUPE_DESCRIBE(troupe::replication::MemberView, 0, host, state, term, applied, durable, source, config, heard)
 TROUPE_DESCRIBE(troupe::replication::StepDownAttempt, 0, force, stepDownPeriod, handoff)
 TROUPE_DESCRIBE(troupe::replication::ConfigChange, 0, stage, next)
-TROUPE_DESCRIBE(troupe::replication::Topology::Memory, 0, phase, term, applied, members, standing, granted, refused,
-                awaited, target, stepDown, change, frozen, maintenance, rollingBack, copyingData, priorityTakeover,
+TROUPE_DESCRIBE(troupe::replication::Topology::Memory, 0, phase, term, applied, durable, source, members, standing,
+                granted, refused, awaited, target, stepDown, change, frozen, maintenance, rollingBack, copyingData, priorityTakeover,
                 catchUpTakeover)
 TROUPE_ENUM(troupe::replication::ElectionReason, (kElectionTimeout, "electionTimeout"),
             (kPriorityTakeover, "priorityTakeover"), (kCatchUpTakeover, "catchupTakeover"),

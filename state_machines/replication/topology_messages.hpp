@@ -46,6 +46,8 @@ struct Report {
   OpTime applied;
   NodeName primary;           ///< the primary it knows; empty: none
   std::vector<Heard> others;  ///< the voters it hears of, itself and the receiver left out
+  OpTime durable;             ///< it has on its disk
+  NodeName source;            ///< the member it fetches from; empty: none
   bool operator==(const Report&) const = default;
 };
 
@@ -161,9 +163,13 @@ struct CopyingData {
 
 // Reports of this node.
 
-/// The data layer has applied operations up to there; reported after a start too.
+/// The data layer has applied operations up to there; reported after a start too. The rest is passed on to the others
+/// with heartbeats, and decides nothing here.
 struct AppliedAdvanced {
   OpTime applied;
+  OpTime durable;
+  NodeName source;  ///< the member it fetches from; empty: none
+  bool operator==(const AppliedAdvanced&) const = default;
 };
 /// The data layer has reached the target of `CatchUp`, or found that it can't.
 struct CatchUpDone {
@@ -226,7 +232,7 @@ TROUPE_ENUM(troupe::replication::MemberState, (kStartup, "STARTUP"), (kPrimary, 
 TROUPE_ENUM(troupe::replication::OpenCommand, (kInitiate, "replSetInitiate"), (kReconfig, "replSetReconfig"),
             (kStepDown, "replSetStepDown"), (kStepUp, "replSetStepUp"))
 TROUPE_DESCRIBE(troupe::replication::Heard, 0, host, distance, applied)
-TROUPE_DESCRIBE(troupe::replication::Report, 0, from, term, config, state, applied, primary, others)
+TROUPE_DESCRIBE(troupe::replication::Report, 0, from, term, config, state, applied, primary, others, durable, source)
 TROUPE_MESSAGE(troupe::replication::HeartbeatRequest, sender, to, setName)
 TROUPE_MESSAGE(troupe::replication::HeartbeatReply, sender, to, setName, newer, refusal)
 TROUPE_MESSAGE(troupe::replication::VoteRequest, from, setName, term, config, applied, dryRun, leaderless)
@@ -251,7 +257,7 @@ TROUPE_DESCRIBE(troupe::replication::Freeze, 0, period)
 TROUPE_DESCRIBE(troupe::replication::Maintenance, 0, on)
 TROUPE_DESCRIBE(troupe::replication::RollingBack, 0, on)
 TROUPE_DESCRIBE(troupe::replication::CopyingData, 0, on)
-TROUPE_DESCRIBE(troupe::replication::AppliedAdvanced, 0, applied)
+TROUPE_DESCRIBE(troupe::replication::AppliedAdvanced, 0, applied, durable, source)
 TROUPE_DESCRIBE(troupe::replication::CatchUpDone, 0, term)
 TROUPE_DESCRIBE(troupe::replication::DrainDone, 0, term)
 TROUPE_DESCRIBE(troupe::replication::Unreachable, 0, host)

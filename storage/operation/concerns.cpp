@@ -60,6 +60,15 @@ StatusWith<bson::Timestamp> clusterTime(const Element& e) {
   return e.asTimestamp();
 }
 
+/// {ts, t} of an entry of the log.
+StatusWith<OpTime> opTimeOf(const Element& e) {
+  if (!e.is(Type::kDocument)) return wrongType("readConcern", e, "type 'object'");
+  const Element time = e.asDocument()["ts"], term = e.asDocument()["t"];
+  if (!time.is(Type::kTimestamp)) return wrongType("readConcern.afterOpTime", time, "type 'timestamp'");
+  if (!term.isNumber()) return wrongType("readConcern.afterOpTime", term, "type 'long'");
+  return OpTime{term.toInt64(), time.asTimestamp()};
+}
+
 /// Tags with the number of members that have to have each. No member of this server has tags, so they ask for nothing
 /// beyond this one; where there is a replica set, its config decides.
 Status parseTags(const Element& e, WriteConcern& result) {
@@ -122,10 +131,14 @@ StatusWith<ReadConcern> ReadConcern::parse(bson::View given) {
       TROUPE_ASSIGN(result.atClusterTime, clusterTime(e));
     } else if (e.name() == "provenance") {
       TROUPE_TRY(checkProvenance("readConcern", e));
-    } else if (e.name() != "afterOpTime") {
+    } else if (e.name() == "afterOpTime") {
+      TROUPE_ASSIGN(result.afterOpTime, opTimeOf(e));
+    } else {
       return unknownField("readConcern", e);
     }
   }
+  if (result.afterOpTime && (result.afterClusterTime || result.atClusterTime))
+    return Status(ErrorCode::kInvalidOptions, "Can not specify both afterOpTime and a cluster time");
   if (result.afterClusterTime && result.atClusterTime)
     return Status(ErrorCode::kInvalidOptions, "Can not specify both afterClusterTime and atClusterTime");
   if (result.atClusterTime && !result.isSnapshot())

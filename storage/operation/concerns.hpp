@@ -8,6 +8,7 @@
 #include "messaging/bson/document.hpp"
 #include "messaging/bson/types.hpp"
 #include "messaging/bson/view.hpp"
+#include "messaging/clock/op_time.hpp"
 #include "messaging/errors/status.hpp"
 
 namespace troupe::storage {
@@ -29,6 +30,7 @@ struct ReadConcern {
   ReadConcernLevel level = ReadConcernLevel::kLocal;
   std::optional<bson::Timestamp> afterClusterTime;       ///< the snapshot is to be this new or newer
   std::optional<bson::Timestamp> atClusterTime;          ///< read exactly as of then (snapshot only)
+  std::optional<OpTime> afterOpTime;                     ///< wait for that entry, whoever will write it (RDC-010)
   bool given = false;                                    ///< the command named one
   bool namesLevel = false;                               ///< with a level
   Provenance provenance = Provenance::kImplicitDefault;  ///< of the level

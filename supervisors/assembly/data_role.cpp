@@ -6,6 +6,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/replication/oplog_applier.hpp"
 #include "actors/replication/oplog_fetcher.hpp"
+#include "actors/replication/temporary_cleaner.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/replicated_writes.hpp"
@@ -106,7 +107,8 @@ Task<void> DataRole::leaveTerm() {
 }
 
 /// Whatever was fetched is applied before the node writes by itself: nobody else has to know of it any more. The term
-/// is noted in the log before clients may write: its entry lets the commit point move (REP-043).
+/// is noted in the log before clients may write: its entry lets the commit point move (REP-043). What earlier terms left
+/// behind goes before that, too.
 Task<void> DataRole::lead(int64_t term) {
   const bool stopped = co_await ask(replication::kFetcherPath, local(replication::StopFetching{}));
   if (!stopped) co_return;
@@ -116,7 +118,9 @@ Task<void> DataRole::lead(int64_t term) {
   beginTerm(term);
   transition_->acceptWrites(term);
   const Status noted = co_await noteTerm(term);
-  if (noted.isOK())
+  if (!noted.isOK()) co_return;
+  const bool cleaned = co_await ask(replication::kTemporaryCleanerPath, local(replication::DropTemporaries{term}));
+  if (cleaned)
     server_.node.tell(server_.node.address(replication::kTopologyPath), local(replication::DrainDone{term}));
 }
 

@@ -52,8 +52,8 @@ std::function<Task<Status>()> majorityWait(server::ServerContext& server) {
 replication::ProgressReporter::Parts wireProgress(server::ServerContext& server) {
   const Address topology = server.node.address(replication::kTopologyPath);
   return {*server.progress, *server.membership, [membership = server.membership] { return membership->syncSource(); },
-          [&server, topology](OpTime applied) {
-            server.node.tell(topology, local(replication::AppliedAdvanced{applied}));
+          [&server, topology](replication::AppliedAdvanced news) {
+            server.node.tell(topology, local(std::move(news)));
           }};
 }
 

@@ -84,6 +84,8 @@ const OptionRow kRows[] = {
      "name of the replica set that this node is a member of"},
     {"--oplogSize", "replication.oplogSizeMB", &Options::oplogSizeMB,
      "size of this member's log in MiB, kept for members that fall behind (while it runs: replSetResizeOplog)"},
+    {"--oplogMinRetentionHours", "storage.oplogMinRetentionHours", &Options::oplogMinRetentionHours,
+     "hours for which entries stay in this member's log, whatever its size"},
     {"--nodeName", "net.nodeName", &Options::nodeName,
      "host:port by which the other nodes of a cluster reach this one"},
     {"--logpath", "systemLog.path", &Options::logPath, "log file instead of standard output"},
@@ -232,6 +234,8 @@ Status checkValues(const Options& options) {
   TROUPE_TRY(between("--openFilesReserve", options.openFilesReserve, 0, 1'000'000));
   TROUPE_TRY(between("--threads", options.threads, 0, 512));
   TROUPE_TRY(between("--oplogSize", options.oplogSizeMB, 1, int64_t{1} << 30));
+  if (!(options.oplogMinRetentionHours >= 0 && options.oplogMinRetentionHours < 1e9))
+    return {ErrorCode::kBadValue, "--oplogMinRetentionHours must be a number of hours from 0 on"};
   TROUPE_TRY(checkChoices(options));
   TROUPE_TRY(localSocketPermissions(options).status());
   if (options.clusterAuthMode == "none" && !options.keyFile.empty())

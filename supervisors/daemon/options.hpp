@@ -46,6 +46,7 @@ struct Options {
   // cluster
   std::string replSet;   ///< name of the replica set this node belongs to; empty: it stands alone
   int64_t oplogSizeMB = 990;  ///< what the log of a replica set's member takes before its oldest entries go, in MiB
+  double oplogMinRetentionHours = 0;  ///< for which entries of the log stay, whatever its size
   std::string nodeName;  ///< "host:port" by which the other nodes reach this one; empty: it has no links without a key
   // log
   std::string logPath;

@@ -123,6 +123,7 @@ StatusWith<AssemblyOptions> assemblyOptions(Options& options, const DescriptorSh
   }
   made.replicaSet = options.replSet;
   made.oplog.maxBytes = options.oplogSizeMB << 20;
+  made.oplog.minRetentionMillis = static_cast<int64_t>(options.oplogMinRetentionHours * 3'600'000);
   made.secrets = auth::secureRandom();
   made.requestShutdown = [] { kill(getpid(), SIGTERM); };
   return made;

@@ -15,6 +15,7 @@
 #include "actors/maintenance/scrubber.hpp"
 #include "actors/maintenance/transition_keeper.hpp"
 #include "actors/maintenance/ttl_monitor.hpp"
+#include "actors/replication/temporary_cleaner.hpp"
 #include "actors/transport/command_service.hpp"
 #include "actors/transport/link_manager.hpp"
 #include "storage/oplog/replicated_writes.hpp"
@@ -46,6 +47,7 @@ Tree replication(const MemberParts& parts, server::ServerContext* server) {
                    permanent<replication::OplogFetcher>("fetcher", parts.fetcher),
                    permanent<replication::RollbackActor>("rollback", parts.rollback).onOwnThread(),
                    permanent<replication::InitialSyncer>("initial-sync", parts.initialSync),
+                   permanent<replication::TemporaryCleaner>("temporary-cleaner", server),
                    permanent<replication::TopologyActor>("topology", parts.topology),
                    permanent<replication::ProgressReporter>("progress", parts.progress),
                    permanent<NoopWriter>("noop-writer", server), permanent<KeyManager>("key-manager", server));

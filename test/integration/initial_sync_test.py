@@ -3,18 +3,9 @@ import threading
 import unittest
 
 from pymongo import ReadPreference
-from pymongo.write_concern import WriteConcern
 
-from replica_set_support import Member, Set, client_of
-from support import SLOWNESS, eventually
-
-MAJORITY = WriteConcern(w="majority", wtimeout=int(30_000 * SLOWNESS))
-
-
-def hash_of(member):
-    """Of all data of a member, whatever its role."""
-    with member.client() as client:
-        return client.get_database("app", read_preference=ReadPreference.SECONDARY_PREFERRED).command("dbHash")["collections"]
+from replica_set_support import MAJORITY, Member, Set, client_of, hash_of
+from support import eventually
 
 
 def end_of_log(member, direction):

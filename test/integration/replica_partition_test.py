@@ -3,23 +3,12 @@ import os
 import time
 import unittest
 
-from replica_set_support import Set
+from replica_set_support import Set, cut, mend
 from support import SLOWNESS, eventually
 
 # Seconds. Where no election may come a busy machine must not cause one: a stall as long as this would.
 LONG_TIMEOUT = 10 * SLOWNESS
 TRIALS = int(os.environ.get("TROUPE_TEST_FAILOVERS", "5"))
-
-
-def cut(a, b):
-    """Neither hears of the other any more, and both learn at once that there is no connection."""
-    a.links("park", b)
-    b.links("park", a)
-
-
-def mend(a, b):
-    a.links("resume", b)
-    b.links("resume", a)
 
 
 def stands(member):

@@ -6,10 +6,13 @@ import urllib.request
 
 import pymongo
 import pymongo.errors
+from pymongo import ReadPreference
+from pymongo.write_concern import WriteConcern
 
 from support import SLOWNESS, Server, eventually
 
 ELECTION_TIMEOUT_MS = int(1000 * SLOWNESS)
+MAJORITY = WriteConcern(w="majority", wtimeout=int(30_000 * SLOWNESS))
 
 
 class Member(Server):
@@ -152,3 +155,27 @@ def client_of(group):
     """A driver for the set; retryable writes are refused as yet."""
     hosts = ",".join(m.name for m in group.members)
     return pymongo.MongoClient(f"mongodb://{hosts}/?replicaSet=rs", serverSelectionTimeoutMS=int(20_000 * SLOWNESS), retryWrites=False)
+
+
+def cut(a, b):
+    """Neither hears of the other any more, and both learn at once that there is no connection."""
+    a.links("park", b)
+    b.links("park", a)
+
+
+def mend(a, b):
+    a.links("resume", b)
+    b.links("resume", a)
+
+
+def documents_of(member, name="items"):
+    """What a member has by itself, whatever its role."""
+    with member.client() as client:
+        found = client.get_database("app", read_preference=ReadPreference.SECONDARY_PREFERRED)[name]
+        return sorted(found.find(), key=lambda d: str(d["_id"]))
+
+
+def hash_of(member):
+    """Of all data of a member, whatever its role."""
+    with member.client() as client:
+        return client.get_database("app", read_preference=ReadPreference.SECONDARY_PREFERRED).command("dbHash")["collections"]

@@ -84,6 +84,11 @@ class Elections(unittest.TestCase):
             first = group.initiate()
             arbiter = group.members[2]
             self.assertIsNot(first, arbiter)
+            self.assertIn(arbiter.ask({"find": "items"}, db="app")["codeName"], ("NotPrimaryOrSecondary", "NotPrimaryNoSecondaryOk"))
+            with first.client() as client:
+                client.app.items.insert_one({})
+            written = first.status()["optimes"]["appliedOpTime"]
+            self.assertTrue(eventually(lambda: arbiter.status()["optimes"]["lastCommittedOpTime"] == written), "it hears what is committed")
             first.kill()
             self.assertIsNot(group.primary(), arbiter)
             self.assertEqual(arbiter.hello()["arbiterOnly"], True)

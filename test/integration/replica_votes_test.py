@@ -92,7 +92,10 @@ class Asking(unittest.TestCase):
         self.assertEqual((reply["set"], reply["term"], reply["state"]), ("rs", self.term, 2))
         self.assertEqual((reply["v"], reply["configTerm"]), (self.config["version"], self.config["term"]))
         self.assertEqual(reply["primary"], self.primary.name)
+        self.assertTrue(eventually(lambda: self.heartbeat(self.voter)["durableOpTime"] == self.heartbeat(self.voter)["opTime"]))
         self.assertEqual(sorted(reply["opTime"]), ["t", "ts"])
+        self.assertTrue(eventually(lambda: self.heartbeat(self.voter)["syncingTo"] in [m.name for m in self.group.members]))
+        self.assertEqual(self.heartbeat(self.primary)["syncingTo"], "")
         self.assertNotIn("config", reply, "the asker has it")
         self.assertEqual(self.heartbeat(self.primary)["state"], 1)
 

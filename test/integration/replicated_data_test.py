@@ -8,17 +8,8 @@ from pymongo import ReadPreference
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
-from replica_set_support import Set, client_of
+from replica_set_support import MAJORITY, Set, client_of, documents_of
 from support import SLOWNESS, eventually
-
-MAJORITY = WriteConcern(w="majority", wtimeout=int(30_000 * SLOWNESS))
-
-
-def documents_of(member, name="items"):
-    """What a member has by itself, whatever its role."""
-    with member.client() as client:
-        found = client.get_database("app", read_preference=ReadPreference.SECONDARY_PREFERRED)[name]
-        return sorted(found.find(), key=lambda d: str(d["_id"]))
 
 
 def indexes_of(member, name="items"):

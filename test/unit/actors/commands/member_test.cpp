@@ -101,6 +101,34 @@ TEST_F(MemberTest, ReachesATimeThatItWasTold) {  // CLK-017
   EXPECT_EQ(batch(stamped("majority", "afterClusterTime", later)).size(), 1u);
 }
 
+TEST_F(MemberTest, ReadsAfterAnEntryOfTheLog) {  // RDC-010
+  const auto now = timeOf(insert(1));
+  const auto find = [](bson::Timestamp time, const std::string& more) {
+    return R"({"find": "c", "readConcern": {"afterOpTime": {"ts": {"$timestamp": {"t": )" + std::to_string(time.seconds) +
+           R"(, "i": )" + std::to_string(time.increment) + R"(}}, "t": 1}}, )" + more + R"("batchSize": 5})";
+  };
+  EXPECT_EQ(batch(find(now, "")).size(), 1u);
+  EXPECT_EQ(code(find({now.seconds + 50, 1}, R"("maxTimeMS": 20, )")), 50) << "nobody has written it yet";
+  EXPECT_EQ(code(R"({"find": "c", "readConcern": {"afterOpTime": {"ts": 1, "t": 1}}})"), 14);
+}
+
+TEST_F(MemberTest, TellsTheStateOfItsSetWhereThatIsAskedFor) {  // REP-027, REP-031
+  insert(1);
+  const auto reply = run(R"({"find": "oplog.rs", "limit": 1, "$replData": 1, "$oplogQueryData": 1})", "local");
+  const auto set = reply["$replData"].asDocument();
+  EXPECT_TRUE(holds(set, parse(R"({"term": 1, "isPrimary": true, "configVersion": 1, "syncSourceIndex": -1})")))
+      << bson::toRelaxedJson(reply);
+  EXPECT_TRUE(set["replicaSetId"].is(bson::Type::kObjectId));
+  const auto log = reply["$oplogQueryData"].asDocument();
+  EXPECT_TRUE(holds(log, parse(R"({"primaryIndex": 0, "syncSourceIndex": -1, "syncSourceHost": "", "rbid": 1})")));
+  const auto applied = server.server->progress->applied();
+  EXPECT_TRUE(log["lastOpApplied"].asDocument()["ts"].asTimestamp() == applied.timestamp);
+  EXPECT_TRUE(set["lastOpCommitted"].asDocument()["ts"].asTimestamp() <= applied.timestamp);
+  const auto plain = run(R"({"ping": 1})");
+  EXPECT_FALSE(plain["$replData"]);
+  EXPECT_FALSE(plain["$oplogQueryData"]);
+}
+
 TEST_F(MemberTest, KeepsNotes) {  // OPL-017
   const auto reply = run(R"({"appendOplogNote": 1, "data": {"by": "a tool"}})", "admin");
   EXPECT_TRUE(holds(reply, parse(R"({"ok": 1})"))) << bson::toRelaxedJson(reply);

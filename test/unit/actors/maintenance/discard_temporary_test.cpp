@@ -58,4 +58,16 @@ TEST_F(DiscardTemporaryTest, AStartAloneRemovesAllOfThem) {
   EXPECT_TRUE(has(alone, {"local", "kept"}));
 }
 
+TEST_F(DiscardTemporaryTest, ANewPrimaryRemovesWhatIsReplicatedBeforeClientsWrite) {  // ELE-024
+  CommandNode again({.disk = server.engine->disk(), .name = "n1:1", .replicaSet = "rs"});
+  const int64_t term = server.server->membership->view()->topology.memory.term;
+  commands::becomePrimary(again);
+  EXPECT_FALSE(has(again, {"config", "tmp.agg_out.2"}));
+  EXPECT_TRUE(has(again, {"local", "kept"}));
+  const bson::Document log = again.run(parse(R"({"find": "oplog.rs", "filter": {"o.drop": "tmp.agg_out.2"}})"), "local");
+  const auto entries = log["cursor"].asDocument()["firstBatch"].asArray();
+  ASSERT_FALSE(entries.begin() == entries.end()) << "the other members hear of it";
+  EXPECT_GT((*entries.begin()).asDocument()["t"].toInt64(), term) << "of its own term";
+}
+
 }  // namespace troupe::maintenance

@@ -58,6 +58,16 @@ TEST_F(Progress, OfAMemberLearnsTheCommitPoint) {
   EXPECT_EQ(progress.majority(), at(1, 5).timestamp);
 }
 
+TEST_F(Progress, OfAnArbiterLearnsItWithoutData) {  // REP-030
+  auto voting = role(false);
+  for (MemberConfig& member : voting.config.members) member.arbiterOnly = member.host == voting.self;
+  progress.setRole(voting);
+  progress.learnFromHeartbeat(at(1, 7));
+  EXPECT_EQ(progress.commitPoint(), at(1, 7));
+  progress.learnFromHeartbeat(at(1, 6));
+  EXPECT_EQ(progress.commitPoint(), at(1, 7));
+}
+
 TEST_F(Progress, OfAPrimaryIsNotToldTheCommitPoint) {
   progress.setRole(role(true));
   progress.noteApplied(at(1, 5));

@@ -73,6 +73,17 @@ TEST(Options, ACacheTooSmallForLargeDocumentsIsRefused) {
             std::string::npos);
 }
 
+TEST(Options, TheLogOfAMemberHasASizeAndARetention) {  // OPL-011, TRN-007
+  const auto options = parse({"--oplogSize", "5", "--oplogMinRetentionHours", "1.5"});
+  ASSERT_TRUE(options.isOK()) << options.status().toString();
+  EXPECT_EQ(options->oplogSizeMB, 5);
+  EXPECT_EQ(options->oplogMinRetentionHours, 1.5);
+  for (const auto* size : {"0", "-1", "1073741825"})
+    EXPECT_EQ(parse({"--oplogSize", size}).status(), ErrorCode::kBadValue) << size;
+  for (const auto* hours : {"-1", "nan", "1e9"})
+    EXPECT_EQ(parse({"--oplogMinRetentionHours", hours}).status(), ErrorCode::kBadValue) << hours;
+}
+
 TEST(Options, MistakesAreNamed) {
   EXPECT_NE(parse({"--prot", "1"}).status().reason().find("--prot"), std::string::npos);
   EXPECT_NE(parse({"--port", "70000"}).status().reason().find("--port"), std::string::npos);

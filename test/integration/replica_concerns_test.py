@@ -1,0 +1,148 @@
+"""What read concerns give and withhold on real members: committed data, the newest data, and data as of a time."""
+import time
+import unittest
+
+import pymongo
+import pymongo.errors
+from bson import Timestamp
+from pymongo import ReadPreference
+from pymongo.read_concern import ReadConcern
+from pymongo.write_concern import WriteConcern
+
+from replica_set_support import MAJORITY, Background, Set, client_of, cut, mend
+from support import SLOWNESS, eventually
+
+ALL = WriteConcern(w=3, wtimeout=int(30_000 * SLOWNESS))
+ALONE = WriteConcern(w=1)
+
+
+class Concerns(unittest.TestCase):
+    """One set for all tests, with a database for each."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.group = Set(3)
+        cls.addClassCleanup(cls.group.__exit__)
+        cls.group.__enter__()
+        cls.group.initiate()
+
+    def setUp(self):
+        self.primary = self.group.settled(60)
+        self.rest = self.group.others(self.primary)
+        self.client = client_of(self.group)
+        self.addCleanup(self.client.close)
+        self.items = self.client[self.id().rsplit(".", 1)[-1][:40]].get_collection("items", write_concern=MAJORITY)
+
+    def on(self, member, level="local"):
+        """The collection as one member gives it by itself."""
+        client = member.client(readPreference="secondaryPreferred")
+        self.addCleanup(client.close)
+        return client[self.items.database.name].get_collection("items", read_concern=ReadConcern(level), write_concern=ALONE)
+
+    def isolated(self):
+        """The primary, which nobody hears any more; it has not noticed yet."""
+        for other in self.rest:
+            cut(self.primary, other)
+            self.addCleanup(mend, self.primary, other)
+        return self.primary
+
+    def test_what_a_majority_has_not_is_seen_locally_alone(self):
+        self.items.insert_one({"_id": 1})
+        alone = self.isolated()
+        newest, committed = self.on(alone), self.on(alone, "majority")
+        newest.insert_one({"_id": 2})
+        newest.update_one({"_id": 1}, {"$set": {"x": 1}})
+        self.assertEqual(sorted(d["_id"] for d in newest.find()), [1, 2])
+        self.assertEqual(list(committed.find()), [{"_id": 1}])
+        self.doCleanups()
+
+    def test_metadata_are_committed_like_data(self):
+        self.items.insert_one({"_id": 1})
+        alone = self.isolated()
+        newest, committed = self.on(alone), self.on(alone, "majority")
+        newest.create_index("x")
+        newest.database.made.with_options(write_concern=ALONE).insert_one({"_id": 1})
+        self.assertEqual(list(committed.database.made.with_options(read_concern=ReadConcern("majority")).find()), [])
+        newest.drop()
+        self.assertEqual(list(newest.find()), [])
+        self.assertEqual(list(committed.find()), [{"_id": 1}], "the drop is not committed")
+        self.doCleanups()
+
+    def test_a_majority_read_waits_after_a_start_until_it_knows_what_is_committed(self):
+        self.items.insert_many([{"_id": i} for i in range(10)])
+        for member in self.group.members:
+            member.kill()
+        for member in self.group.members:
+            member.start()
+        for member in self.group.members:
+            self.assertTrue(eventually(lambda m=member: m.hello()["isWritablePrimary"] or m.hello().get("secondary"), 60))
+            self.assertEqual(len(list(self.on(member, "majority").find({}, max_time_ms=int(30_000 * SLOWNESS)))), 10)
+
+    def test_an_isolated_primary_does_not_answer_linearizable_reads(self):
+        self.items.insert_one({"_id": 1})
+        before = self.primary.metrics()["repl"]["lastWrite"]["opTime"]
+        self.assertEqual(self.on(self.primary, "linearizable").find_one({"_id": 1}), {"_id": 1})
+        self.assertNotEqual(self.primary.metrics()["repl"]["lastWrite"]["opTime"], before, "it leaves a note in the log")
+        with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+            self.on(self.rest[0], "linearizable").find_one({"_id": 1})
+        self.assertIn(caught.exception.code, (10107, 13435))
+        alone = self.isolated()
+        begun = time.monotonic()
+        with self.assertRaises(pymongo.errors.PyMongoError) as caught:
+            self.on(alone, "linearizable").find_one({"_id": 1}, max_time_ms=300)
+        self.assertIn(caught.exception.code, (50, 11602, 10107))
+        self.assertLess(time.monotonic() - begun, 10 * SLOWNESS)
+        self.doCleanups()
+
+    def test_reads_at_one_time_stay_the_same_on_every_member_while_writes_go_on(self):
+        self.items.insert_many([{"_id": i, "n": 0} for i in range(50)])
+        reply = self.items.database.command("insert", "items", documents=[{"_id": 50, "n": 0}], writeConcern={"w": 3})
+        at = reply["operationTime"]
+        for _ in range(5):
+            self.items.update_many({}, {"$inc": {"n": 1}})
+            self.items.insert_one({})
+            for member in self.group.members:
+                found = self.on(member).database.command(
+                    "find", "items", readConcern={"level": "snapshot", "atClusterTime": at}, batchSize=1000,
+                    read_preference=ReadPreference.SECONDARY_PREFERRED)["cursor"]["firstBatch"]
+                self.assertEqual([(d["_id"], d["n"]) for d in found], [(i, 0) for i in range(51)])
+
+    def test_a_read_before_the_kept_history_is_refused(self):
+        self.items.insert_one({"_id": 1})
+        with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+            self.items.database.command("find", "items", readConcern={"level": "snapshot", "atClusterTime": Timestamp(1000, 1)})
+        self.assertEqual(caught.exception.code, 239)
+
+    def test_a_write_outlives_its_timeout(self):
+        self.items.insert_one({"_id": 0})
+        alone = self.isolated()
+        with self.assertRaises(pymongo.errors.WTimeoutError) as caught:
+            self.on(alone).with_options(write_concern=WriteConcern(w="majority", wtimeout=100)).insert_one({"_id": 1})
+        self.assertEqual(caught.exception.code, 64)
+        self.assertEqual(self.on(alone).count_documents({"_id": 1}), 1, "it is not undone")
+        self.doCleanups()
+
+    def test_a_read_of_a_secondary_is_asked_for(self):
+        self.items.with_options(write_concern=ALL).insert_one({"_id": 1})
+        reply = self.rest[0].ask({"find": "items"}, db=self.items.database.name)
+        self.assertEqual((reply["code"], reply["codeName"]), (13435, "NotPrimaryNoSecondaryOk"))
+        self.assertEqual(self.on(self.rest[0]).find_one(), {"_id": 1})
+
+    def test_a_blocked_write_concern_blocks_nobody_else(self):
+        self.items.insert_one({"_id": 0})
+        alone = self.isolated()
+        other = self.on(alone)
+        waiting = Background(alone, {"insert": "items"}, db=self.items.database.name, documents=[{"_id": "waits"}],
+                             writeConcern={"w": 3, "wtimeout": 500})
+        begun = time.monotonic()
+        for i in range(20):
+            other.insert_one({"_id": f"quick {i}"})
+        self.assertLess(time.monotonic() - begun, 5 * SLOWNESS)
+        reply = waiting.join()
+        self.assertEqual(reply["n"], 1)
+        self.assertEqual(reply["writeConcernError"]["code"], 64)
+        self.doCleanups()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,205 @@
+"""A primary that wrote what nobody else has takes it back when it returns: its data, its counts, its files, its state."""
+import threading
+import time
+import unittest
+
+import bson
+import pymongo
+import pymongo.errors
+from pymongo.read_concern import ReadConcern
+from pymongo.write_concern import WriteConcern
+
+from replica_set_support import MAJORITY, Set, client_of, cut, documents_of, hash_of, mend
+from support import SLOWNESS, eventually
+
+ALONE = WriteConcern(w=1)
+
+
+def rollback_id(member):
+    return member.command("replSetGetRBID")["rbid"]
+
+
+class Parted:
+    """A primary that nobody hears any more, and the two others, of which one leads after a while."""
+
+    def __init__(self, group):
+        self.group, self.old = group, group.settled()
+        self.rest = group.others(self.old)
+        self.id_before = rollback_id(self.old)
+
+    def part(self):
+        for other in self.rest:
+            cut(self.old, other)
+
+    def await_successor(self):
+        if not eventually(lambda: any(m.is_primary() for m in self.rest) and not self.old.is_primary(), 60):
+            raise AssertionError("no successor:\n" + self.rest[0].log_tail(20))
+        self.new = next(m for m in self.rest if m.is_primary())
+
+    def write_on_the_new_branch(self, document):
+        """The successor's own entry is behind the point where the logs part."""
+        with self.new.client() as client:
+            client.app.get_collection("items", write_concern=MAJORITY).insert_one(document)
+
+    def mend(self):
+        for other in self.rest:
+            mend(self.old, other)
+
+    def await_rollback(self):
+        def is_over():
+            return self.old.hello().get("secondary") and rollback_id(self.old) > self.id_before
+        if not eventually(is_over, 60):
+            raise AssertionError("no rollback:\n" + self.old.log_tail(60))
+
+
+class Rollback(unittest.TestCase):
+    def assert_same(self, group):
+        wanted = hash_of(group.settled(60))
+        for member in group.members:
+            self.assertTrue(eventually(lambda m=member: hash_of(m) == wanted), member.log_tail(40))
+
+    def test_what_only_the_old_primary_has_is_taken_back(self):
+        with Set() as group:
+            group.initiate()
+            with client_of(group) as client:
+                items = client.app.get_collection("items", write_concern=MAJORITY)
+                items.insert_many([{"_id": i, "n": i} for i in range(200)])
+                client.app.get_collection("kept", write_concern=MAJORITY).insert_many([{"_id": i} for i in range(50)])
+            parted = Parted(group)
+            with parted.old.client() as client:
+                items = client.app.get_collection("items", write_concern=ALONE)
+                parted.part()
+                items.insert_many([{"_id": f"alone {i}"} for i in range(20)])
+                items.update_many({"_id": {"$lt": 10}}, {"$set": {"alone": True}})
+                items.delete_many({"_id": {"$gte": 100, "$lt": 150}})
+                client.app.kept.drop()
+                client.app.made.insert_one({"_id": 1})
+                items.create_index("n")
+                seen = items.with_options(read_concern=ReadConcern("majority")).count_documents({"_id": {"$type": "string"}})
+                self.assertEqual(seen, 0, "a majority has none of it")
+            parted.await_successor()
+            parted.write_on_the_new_branch({"_id": "new"})
+            parted.mend()
+            parted.await_rollback()
+            self.assert_same(group)
+            self.assertEqual(rollback_id(parted.old), parted.id_before + 1)
+            self.assertEqual(len(documents_of(parted.old)), 201)
+            self.assertEqual(len(documents_of(parted.old, "kept")), 50, "the drop is undone")
+            self.assertEqual(documents_of(parted.old, "made"), [])
+            with parted.old.client(readPreference="secondary") as client:
+                self.assertEqual(client.app.items.estimated_document_count(), 201)
+                self.assertEqual(client.app.kept.estimated_document_count(), 50)
+                self.assertEqual(sorted(client.app.items.index_information()), ["_id_"])
+                self.assertTrue(client.app.command("validate", "items", full=True)["valid"])
+            saved = [d for f in parted.old.dbpath.glob("rollback/*/removed.*.bson") for d in bson.decode_all(f.read_bytes())]
+            self.assertEqual({d["_id"] for d in saved if isinstance(d["_id"], str)}, {f"alone {i}" for i in range(20)})
+            self.assertEqual(sorted(d["_id"] for d in saved if d.get("alone")), list(range(10)))
+            # It may lead again.
+            parted.old.command("replSetStepUp")
+            self.assertTrue(eventually(parted.old.is_primary), parted.old.log_tail(30))
+            with client_of(group) as client:
+                client.app.get_collection("items", write_concern=MAJORITY).insert_one({"_id": "after"})
+            self.assert_same(group)
+
+    def test_clients_of_the_old_primary_hear_that_it_leads_no_more(self):
+        """Writes that wait for a majority fail in time; reads are refused while it rolls back, and answered afterwards."""
+        with Set() as group:
+            group.initiate()
+            parted = Parted(group)
+            outcomes, stop = [], threading.Event()
+
+            def read():
+                with parted.old.client(readPreference="secondaryPreferred") as client:
+                    while not stop.is_set():
+                        try:
+                            outcomes.append(client.app.items.count_documents({}))
+                        except pymongo.errors.PyMongoError as error:
+                            outcomes.append(getattr(error, "code", type(error).__name__))
+            reader = threading.Thread(target=read)
+            with parted.old.client() as client:
+                parted.part()
+                begun = time.monotonic()
+                with self.assertRaises(pymongo.errors.PyMongoError) as caught:
+                    client.app.get_collection("items", write_concern=WriteConcern(w="majority")).insert_one({"_id": 1})
+                self.assertLess(time.monotonic() - begun, 30 * SLOWNESS)
+                self.assertIn(caught.exception.code, (11602, 10107, 189, 91), str(caught.exception))
+            parted.await_successor()
+            parted.write_on_the_new_branch({"_id": "new"})
+            reader.start()
+            try:
+                parted.mend()
+                parted.await_rollback()
+                at = len(outcomes)
+                self.assertTrue(eventually(lambda: len(outcomes) > at + 5))
+            finally:
+                stop.set()
+                reader.join()
+            refused = {11602, 13436, 13435, "AutoReconnect", "NotPrimaryError"}
+            self.assertLessEqual({o for o in outcomes if o != 1}, refused)
+            self.assertEqual(outcomes[-1], 1)
+            self.assert_same(group)
+
+    def test_a_member_that_is_killed_while_it_rolls_back_ends_where_the_set_is(self):
+        with Set() as group:
+            group.initiate()
+            for trial in range(4):
+                parted = Parted(group)
+                with parted.old.client() as client:
+                    items = client.app.get_collection("items", write_concern=ALONE)
+                    parted.part()
+                    items.insert_many([{"_id": f"alone {trial} {i}", "text": "x" * 1000} for i in range(1000)])
+                parted.await_successor()
+                parted.write_on_the_new_branch({"_id": trial})
+                begins = parted.old.log().count('"The state is ROLLBACK"')
+                parted.mend()
+                self.assertTrue(eventually(lambda: parted.old.log().count('"The state is ROLLBACK"') > begins, 60), parted.old.log_tail(40))
+                time.sleep(trial * 0.02)  # another place on its way each time
+                parted.old.kill()
+                parted.old.start()
+                parted.await_rollback()
+                group.have_data(60)
+                self.assert_same(group)
+                self.assertEqual([d["_id"] for d in documents_of(parted.old)], list(range(trial + 1)))
+
+    def test_what_a_majority_has_is_never_undone(self):
+        """One partition after the other, while clients write; what was acknowledged by a majority is there at the end."""
+        with Set() as group:
+            group.initiate()
+            acknowledged, stop = [], threading.Event()
+
+            def work(worker):
+                with client_of(group) as client:
+                    items = client.app.get_collection("items", write_concern=WriteConcern(w="majority", wtimeout=int(2000 * SLOWNESS)))
+                    n = 0
+                    while not stop.is_set():
+                        n += 1
+                        try:
+                            items.insert_one({"_id": f"{worker} {n}"})
+                            acknowledged.append(f"{worker} {n}")
+                        except pymongo.errors.PyMongoError:
+                            continue
+            workers = [threading.Thread(target=work, args=(w,)) for w in range(3)]
+            for worker in workers:
+                worker.start()
+            try:
+                for _ in range(4):
+                    parted = Parted(group)
+                    before = len(acknowledged)
+                    self.assertTrue(eventually(lambda: len(acknowledged) > before + 50, 60), "no progress")
+                    parted.part()
+                    parted.await_successor()
+                    before = len(acknowledged)
+                    self.assertTrue(eventually(lambda: len(acknowledged) > before + 50, 60), "no progress without the old primary")
+                    parted.mend()
+                    self.assertTrue(eventually(lambda: parted.old.hello().get("secondary"), 60), parted.old.log_tail(40))
+            finally:
+                stop.set()
+                for worker in workers:
+                    worker.join()
+            self.assert_same(group)
+            found = {d["_id"] for d in documents_of(group.primary())}
+            self.assertEqual([w for w in acknowledged if w not in found], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
