@@ -17,7 +17,7 @@ namespace troupe::maintenance {
 namespace {
 
 /// Costs two comparisons, and is soon enough for a new set and after a failure.
-constexpr Duration kLookEvery = std::chrono::seconds(1);
+constexpr Duration kLookForKeysEvery = std::chrono::seconds(1);
 
 bson::Timestamp clusterTime(const server::ServerContext& server) {
   const auto wall = static_cast<uint32_t>(server::wallMillis(server) / 1000);
@@ -32,7 +32,7 @@ void KeyManager::onStart() {
     return;
   }
   setPhase("waiting", "for the time at which keys are lacking");
-  every(kLookEvery, [this] { look(); });
+  every(kLookForKeysEvery, [this] { look(); });
 }
 
 void KeyManager::look() {

@@ -9,7 +9,7 @@ namespace troupe::server {
 
 namespace {
 
-std::string keyOf(bson::View document) { return std::string(document["_id"].raw()); }
+std::string idBytesOf(bson::View document) { return std::string(document["_id"].raw()); }
 
 }  // namespace
 
@@ -27,7 +27,7 @@ StatusWith<std::shared_ptr<const ObservedDocuments::All>> ObservedDocuments::all
   }
   auto read = std::make_shared<All>();
   TROUPE_TRY(stored_->each([&](bson::View document) {
-    read->insert_or_assign(keyOf(document), Known{bson::Document(document), {}});
+    read->insert_or_assign(idBytesOf(document), Known{bson::Document(document), {}});
     return true;
   }));
   const std::lock_guard lock(mutex_);
@@ -61,7 +61,7 @@ Status ObservedDocuments::onUpdate(storage::RecoveryUnit& unit, const storage::C
 
 Status ObservedDocuments::onRemove(storage::RecoveryUnit& unit, const storage::Collection&,
                                    const storage::RemoveOperation& removed) {
-  unit.onCommit([this, key = keyOf(removed.document)](auto) {
+  unit.onCommit([this, key = idBytesOf(removed.document)](auto) {
     const std::lock_guard lock(mutex_);
     changing().erase(key);
   });
@@ -91,7 +91,7 @@ void ObservedDocuments::putOnCommit(storage::RecoveryUnit& unit, bson::View docu
 /// Of two changes that are committed side by side the later one stays, whichever is told first.
 void ObservedDocuments::put(bson::Document document, std::optional<bson::Timestamp> at) {
   const std::lock_guard lock(mutex_);
-  const std::string key = keyOf(document);
+  const std::string key = idBytesOf(document);
   const bson::Timestamp since = at.value_or(bson::Timestamp{});
   const auto before = known_->find(key);
   if (at && before != known_->end() && before->second.since > since) return;

@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kSharedBits = 0xffff;
 
 /// Most significant byte first.
-std::string bytesOf(bson::Timestamp time) {
+std::string signedBytesOf(bson::Timestamp time) {
   const uint64_t value = time.asUint64();
   std::string bytes;
   for (int shift = 56; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(value >> shift));
@@ -36,7 +36,7 @@ bson::Document SigningKey::toDocument() const {
 bson::Timestamp lastProvenWith(bson::Timestamp time) { return {time.seconds, time.increment | kSharedBits}; }
 
 TimeProof proofOf(const SigningKey& key, bson::Timestamp time) {
-  return {hmac(Mechanism::kScramSha1, key.secret, bytesOf(lastProvenWith(time))), key.id};
+  return {hmac(Mechanism::kScramSha1, key.secret, signedBytesOf(lastProvenWith(time))), key.id};
 }
 
 KeyRing::KeyRing(std::vector<SigningKey> keys) : keys_(std::move(keys)) {

@@ -11,7 +11,7 @@ constexpr size_t kKeysAhead = 2;
 /// Clients of other nodes may move the cluster time on, and keys may be lost: the plan is not left alone for longer.
 constexpr std::chrono::seconds kLongestRest = std::chrono::hours(1);
 
-bson::Timestamp later(bson::Timestamp time, std::chrono::seconds by) {
+bson::Timestamp extended(bson::Timestamp time, std::chrono::seconds by) {
   const int64_t seconds = int64_t{time.seconds} + by.count();
   return {static_cast<uint32_t>(std::min<int64_t>(seconds, std::numeric_limits<uint32_t>::max())), 0};
 }
@@ -39,7 +39,7 @@ KeyPlan planKeys(std::span<const KeyLifetime> present, bson::Timestamp now, std:
     end = std::max(end, key.expiresAt);
   }
   while (expiries.size() < kKeysAhead) {
-    const bson::Timestamp expiresAt = later(end, interval);
+    const bson::Timestamp expiresAt = extended(end, interval);
     if (expiresAt <= end) break;
     plan.lacking.push_back({id++, expiresAt});
     expiries.push_back(expiresAt);

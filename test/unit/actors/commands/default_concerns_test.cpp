@@ -7,9 +7,9 @@ using namespace server;
 
 namespace {
 
-constexpr int64_t kBadValue = 2, kIllegalOperation = 20, kUnsatisfiable = 100, kUnknownMode = 79,
+constexpr int64_t kBadValue = 2, kCannotUnset = 20, kUnsatisfiable = 100, kUnknownMode = 79,
                   kIncompatibleConfig = 103;
-constexpr int64_t kStandalone = 51300, kNotWritablePrimary = 10107;
+constexpr int64_t kStandalone = 51300, kNotPrimary = 10107;
 
 constexpr const char* kBoth = R"({"setDefaultRWConcern": 1, "defaultReadConcern": {"level": "majority"},
                                   "defaultWriteConcern": {"w": 1, "wtimeout": 700}})";
@@ -73,7 +73,7 @@ TEST_F(DefaultConcernsTest, OnlyAReadConcernCanBeUnset) {
   EXPECT_EQ(set(R"("defaultReadConcern": {})"), 0);
   EXPECT_TRUE(holds(defaults(), parse(R"({"defaultReadConcern": {"level": "local"},
       "defaultReadConcernSource": "implicit", "defaultWriteConcernSource": "global"})")));
-  EXPECT_EQ(set(R"("defaultWriteConcern": {})"), kIllegalOperation);
+  EXPECT_EQ(set(R"("defaultWriteConcern": {})"), kCannotUnset);
 }
 
 TEST_F(DefaultConcernsTest, WhatFitsNoCommandOrNoMemberIsRefused) {
@@ -166,7 +166,7 @@ TEST(DefaultConcernsElsewhere, BelongToASetAndAreSetOnItsPrimary) {
   for (const char* command : {kBoth, R"({"getDefaultRWConcern": 1})"})
     EXPECT_EQ(alone.run(*bson::fromJson(command), "admin")["code"].toInt64(), kStandalone);
   CommandNode member({.name = "n1:1", .replicaSet = "rs"});
-  EXPECT_EQ(member.run(*bson::fromJson(kBoth), "admin")["code"].toInt64(), kNotWritablePrimary);
+  EXPECT_EQ(member.run(*bson::fromJson(kBoth), "admin")["code"].toInt64(), kNotPrimary);
   EXPECT_TRUE(member.run(R"({"getDefaultRWConcern": 1})"_json, "admin")["ok"].truthy());
 }
 

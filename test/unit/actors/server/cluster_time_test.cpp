@@ -9,7 +9,7 @@ using namespace commands;
 
 namespace {
 
-constexpr int64_t kUnauthorized = 13, kTimeProofMismatch = 204, kTooFar = 205, kKeyNotFound = 211;
+constexpr int64_t kNotAuthorized = 13, kTimeProofMismatch = 204, kTooFar = 205, kKeyNotFound = 211;
 
 auth::Privilege everythingBut(std::initializer_list<auth::Action> actions) {
   return {{.kind = auth::ResourcePattern::Kind::kAny}, ~auth::actions(actions)};
@@ -160,7 +160,7 @@ TEST_F(SignedTimesTest, AreKnownAfterARestart) {  // CLK-009
 TEST_F(SignedTimesTest, KeysAreForNobodyWithoutTheRightToThem) {
   const auto reader = clientWith({{.database = "admin", .collection = {}}, auth::actions({auth::Action::kFind})});
   const auto find = R"({"find": "system.keys"})"_json;
-  EXPECT_EQ(server.run(find, "admin", reader)["code"].toInt64(), kUnauthorized);
+  EXPECT_EQ(server.run(find, "admin", reader)["code"].toInt64(), kNotAuthorized);
   const auto allowed =
       clientWith({{.database = "admin", .collection = "system.keys"}, auth::actions({auth::Action::kFind})});
   EXPECT_TRUE(server.run(find, "admin", allowed)["ok"].truthy());
