@@ -23,6 +23,11 @@ bool isOfCluster(const Client& client) {
   return std::ranges::any_of(client.users, [](const auto& user) { return user.internal; });
 }
 
+/// Others, like hello, are answered also while nothing can be read.
+bool takesConcerns(const Command& command) {
+  return command.access == Access::kWrite || command.mayWrite || command.readConcerns != ReadConcerns::kLocal;
+}
+
 void applyReadDefault(const Request& request, ReadConcernLevel level) {
   storage::ReadConcern& concern = request.operation().readConcern;
   if (concern.namesLevel || request.db() == "local" || !takesReadConcern(request, level)) return;
@@ -48,10 +53,13 @@ StatusWith<std::shared_ptr<const DefaultConcerns::Now>> DefaultConcerns::get() {
     if (now_ && version_ == version) return now_;
   }
   static const std::string kKey = idOfDefaults();
-  TROUPE_ASSIGN(const auto documents, settings_.all());
-  const auto found = documents->find(kKey);
+  const auto documents = settings_.all();
+  const bool isDamaged = documents.status() == ErrorCode::kDataCorruptionDetected;  // sets nothing, and can be mended
+  if (!documents.isOK() && !isDamaged) return documents.status();
   auto next = std::make_shared<Now>();
-  if (found != documents->end()) next->set = ConcernDefaults::of(found->second.document);
+  if (!isDamaged)
+    if (const auto found = (*documents)->find(kKey); found != (*documents)->end())
+      next->set = ConcernDefaults::of(found->second.document);
   next->localUpdateWallClockTime = {wallMillis_()};
   const std::lock_guard lock(mutex_);
   now_ = std::move(next);
@@ -62,6 +70,10 @@ StatusWith<std::shared_ptr<const DefaultConcerns::Now>> DefaultConcerns::get() {
 Status applyDefaultConcerns(Request& request) {
   ServerContext& server = request.server();
   if (!server.progress || isOfCluster(request.client())) return Status::OK();
+  if (!takesConcerns(*request.command)) {
+    request.operation().writeConcern = implicitWriteConcern(server.progress->role().config);
+    return Status::OK();
+  }
   TROUPE_ASSIGN(const auto now, server.defaultConcerns->get());
   if (now->set.read) applyReadDefault(request, *now->set.read);
   applyWriteDefault(server, now->set, request.operation().writeConcern);

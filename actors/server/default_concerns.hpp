@@ -21,7 +21,7 @@ class DefaultConcerns {
     storage::ConcernDefaults set;
     bson::Date localUpdateWallClockTime;  ///< when this member has taken them over
   };
-  /// Errors: those of ObservedDocuments.
+  /// Where the collection is damaged, or a view, none are set. Errors: those of ObservedDocuments else.
   StatusWith<std::shared_ptr<const Now>> get();
 
  private:

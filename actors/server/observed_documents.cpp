@@ -16,6 +16,7 @@ std::string idBytesOf(bson::View document) { return std::string(document["_id"].
 void ObservedDocuments::attach(RightsCollection stored) {
   stored_.emplace(std::move(stored));
   forgetAll();  // a replay of the log may have been heard before
+  (void)all();  // no request has to read them, nor to wait where that is not possible
 }
 
 StatusWith<std::shared_ptr<const ObservedDocuments::All>> ObservedDocuments::all() {

@@ -30,11 +30,11 @@ class ObservedDocuments final : public storage::WriteObserver {
 
   explicit ObservedDocuments(storage::Namespace ns) : ns_(std::move(ns)) {}
 
-  /// Where they are read from; before the first `all`.
+  /// Where they are read from, at once if they can be; before the first `all`.
   void attach(RightsCollection stored);
   /// Grows with each change.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
-  /// Errors: those of RightsCollection, at the first call and the first after `forgetAll`.
+  /// Errors: those of RightsCollection, while they are not known after `attach` or `forgetAll`.
   StatusWith<std::shared_ptr<const All>> all();
   /// What was committed may have been undone: they are read again.
   void forgetAll();

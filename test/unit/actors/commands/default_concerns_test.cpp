@@ -7,8 +7,7 @@ using namespace server;
 
 namespace {
 
-constexpr int64_t kBadValue = 2, kCannotUnset = 20, kUnsatisfiable = 100, kUnknownMode = 79,
-                  kIncompatibleConfig = 103;
+constexpr int64_t kBadValue = 2, kCannotUnset = 20, kUnsatisfiable = 100, kUnknownMode = 79, kIncompatibleConfig = 103;
 constexpr int64_t kStandalone = 51300, kNotPrimary = 10107;
 
 constexpr const char* kBoth = R"({"setDefaultRWConcern": 1, "defaultReadConcern": {"level": "majority"},
@@ -38,7 +37,8 @@ class DefaultConcernsTest : public CommandTest {
     server.node.advance(1s);
     const std::string name(parse(command).view().first().name());
     const auto found = batch(R"({"find": "system.profile", "filter": {"command.)" + name +
-                             R"(": "c"}, "sort": {"$natural": -1}, "limit": 1})");
+                             R"(": "c"}, "sort": {"$natural": -1}, "limit": 1,
+                              "readConcern": {"level": "local"}})");
     EXPECT_EQ(found.size(), 1u) << command;
     return found.empty() ? bson::Document() : parse(found[0]);
   }
