@@ -161,6 +161,18 @@ TEST_F(DefaultConcernsTest, OutliveTheProcess) {
                     parse(R"({"defaultReadConcern": {"level": "majority"}, "defaultReadConcernSource": "global"})")));
 }
 
+TEST_F(DefaultConcernsTest, AViewInThePlaceOfTheSettingsSetsNone) {
+  ASSERT_TRUE(succeeds(R"({"create": "settings", "viewOn": "c", "pipeline": [],
+                           "writeConcern": {"w": "majority", "j": true}})",
+                       "config"));
+  CommandNode after({.disk = server.engine->disk(), .name = "n1:1", .replicaSet = "rs"});
+  untilPrimary(after);
+  EXPECT_TRUE(after.run(R"({"insert": "c", "documents": [{}]})"_json)["ok"].truthy());
+  EXPECT_TRUE(holds(after.run(R"({"getDefaultRWConcern": 1})"_json, "admin"),
+                    parse(R"({"ok": 1, "defaultWriteConcernSource": "implicit"})")));
+  EXPECT_TRUE(after.run(R"({"drop": "settings"})"_json, "config")["ok"].truthy()) << "and can be mended";
+}
+
 TEST(DefaultConcernsElsewhere, BelongToASetAndAreSetOnItsPrimary) {
   CommandNode alone;
   for (const char* command : {kBoth, R"({"getDefaultRWConcern": 1})"})
