@@ -95,7 +95,7 @@ class Guarded(unittest.TestCase):
     def test_a_driver_carries_times_from_member_to_member(self):
         hosts = ",".join(m.name for m in self.group.members)
         self.move_ahead(self.primary, 20)
-        with pymongo.MongoClient(f"mongodb://root:toor@{hosts}/?replicaSet=rs", retryWrites=False) as client:
+        with pymongo.MongoClient(f"mongodb://{hosts}/?replicaSet=rs", username="root", password="toor", retryWrites=False) as client:
             with client.start_session(causal_consistency=True) as session:
                 items = client.app.get_collection("items", read_preference=ReadPreference.SECONDARY)
                 for i in range(20):
