@@ -41,6 +41,7 @@ CommandTable makeCommandTable(std::span<const Command> more) {
       compactionCommands(),
       databaseHashCommands(),
       diagnosticCommands(),
+      defaultConcernCommands(),
       metadataValidationCommands(),
       more,
   };

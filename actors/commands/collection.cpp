@@ -8,6 +8,7 @@
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/views.hpp"
 #include "actors/commands/write_support.hpp"
+#include "actors/server/observed_documents.hpp"
 #include "actors/server/profiler.hpp"
 #include "actors/server/rights_collection.hpp"
 #include "actors/server/stable_api.hpp"
@@ -82,11 +83,12 @@ Status checkQueryParts(Request& request, const storage::CollectionOptions& optio
   return options.isView() ? checkViewDefinition(request, options) : Status::OK();
 }
 
-/// The server reads system collections by itself: none of them is a view, and those of rights are as it makes them.
+/// The server reads system collections by itself: none of them is a view, and those of rights and of keys are as it
+/// makes them.
 Status checkSystemOptions(const Namespace& ns, const storage::CollectionOptions& options) {
   if (!ns.isSystem() || ns.collection().starts_with("system.buckets.")) return Status::OK();
   if (options.isView()) return {ErrorCode::kInvalidNamespace, "a view cannot be called " + ns.toString()};
-  if (keepsRights(ns) && !options.sameAs({}))
+  if ((keepsRights(ns) || ns == kSigningKeys) && !options.sameAs({}))
     return {ErrorCode::kInvalidOptions, "the collection " + ns.toString() + " takes no options"};
   return Status::OK();
 }

@@ -1,4 +1,4 @@
-// top, connPoolStats, getDefaultRWConcern, setIndexCommitQuorum, compactStructuredEncryptionData.
+// top, connPoolStats, setIndexCommitQuorum, compactStructuredEncryptionData.
 #include <algorithm>
 
 #include "actors/commands/families.hpp"
@@ -55,15 +55,6 @@ Task<Status> connPoolStats(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kGetDefaultArguments[] = {flagArg("inMemory")};
-
-Task<Status> getDefaultRwConcern(Request& request) {
-  if (!request.server().operations.replicated)
-    co_return Status(ErrorCode(51300), "getDefaultRWConcern is not supported on a standalone node");
-  co_return Status(ErrorCode::kCommandNotSupported,
-                   "this server has no default concerns for a whole cluster: name them in the client");
-}
-
 constexpr Argument kCommitQuorumArguments[] = {arrayArg("indexNames").required(), anyArg("commitQuorum").required()};
 
 /// Builds commit on the node that runs them; there is no quorum to change. What is no build is told apart.
@@ -107,12 +98,6 @@ constexpr Command kDiagnosticCommands[] = {
      .requirement = {Requirement::Target::kCluster, auth::Action::kConnPoolStats},
      .arguments = kNamedFreely,
      .run = connPoolStats},
-    {.name = "getDefaultRWConcern",
-     .summary = "not supported: the default concerns of a cluster",
-     .requirement = {Requirement::Target::kCluster, auth::Action::kGetDefaultRwConcern},
-     .adminOnly = true,
-     .arguments = kGetDefaultArguments,
-     .run = getDefaultRwConcern},
     {.name = "setIndexCommitQuorum",
      .summary = "not supported: the members that an index build waits for",
      .requirement = {Requirement::Target::kCollection, auth::Action::kCreateIndex},

@@ -39,7 +39,8 @@ std::span<const Command> renameCommands();              ///< renameCollection
 std::span<const Command> cappingCommands();             ///< convertToCapped, cloneCollectionAsCapped
 std::span<const Command> compactionCommands();          ///< compact, autoCompact
 std::span<const Command> databaseHashCommands();        ///< dbHash
-std::span<const Command> diagnosticCommands();          ///< top, connPoolStats, getDefaultRWConcern ...
+std::span<const Command> diagnosticCommands();          ///< top, connPoolStats ...
+std::span<const Command> defaultConcernCommands();      ///< setDefaultRWConcern, getDefaultRWConcern
 std::span<const Command> metadataValidationCommands();  ///< validateDBMetadata
 std::span<const Command> linkCommands();                ///< linkPing, linkRun
 

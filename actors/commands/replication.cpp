@@ -8,8 +8,10 @@
 #include "actors/replication/oplog_fetcher.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
+#include "actors/server/default_concerns.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/server/write_concern.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "state_machines/replication/topology_messages.hpp"
@@ -96,12 +98,25 @@ Task<Status> initiate(Request& request) {
   co_return co_await askTopology(request, std::move(command));
 }
 
+/// An arbiter more may make the writes of all who name no concern less safe than before. That is for an operator to
+/// say, not to happen beside.
+Status checkKeepsWriteDefault(const ServerContext& server, const ReplicaSetConfig& next) {
+  TROUPE_ASSIGN(const auto defaults, server.defaultConcerns->get());
+  const auto view = server.membership->view();
+  if (defaults->set.write || !view->config() || !view->isWritable()) return Status::OK();
+  if (implicitWriteConcern(*view->config()).majority == implicitWriteConcern(next).majority) return Status::OK();
+  return {ErrorCode::kNewReplicaSetConfigurationIncompatible,
+          "Reconfig attempted to install a config that would change the implicit default write concern. Use the "
+          "setDefaultRWConcern command to set a cluster-wide write concern and try the reconfig again."};
+}
+
 Task<Status> reconfigure(Request& request) {
   const bson::Element given = request.body().first();
   if (!given.is(bson::Type::kDocument)) co_return Status(ErrorCode::kBadValue, "no configuration specified");
   if (!request.server().membership) co_return notReplicated();
   TROUPE_CO_ASSIGN(auto config, ReplicaSetConfig::parse(given.asDocument()));
   const bool force = request.flag("force");
+  if (!force) TROUPE_CO_TRY(checkKeepsWriteDefault(request.server(), config));
   const auto jump = static_cast<int64_t>(10'000 + request.server().node.environment().random() % 90'000);
   replication::Reconfig command{std::move(config), force, jump, request.server().membership->self()};
   co_return co_await askTopology(request, std::move(command));

@@ -7,7 +7,6 @@
 #include "actors/commands/write_support.hpp"
 #include "actors/server/role_store.hpp"
 #include "actors/server/user_store.hpp"
-#include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -44,28 +43,11 @@ Status checkUserRoles(const Request& request, std::span<const auth::RoleName> gr
 /// Errors: those of lockCollection.
 Task<StatusWith<storage::HeldLock>> lockRights(Request& request);
 
-/// Changes the one document of a user or role: `change` gets it (or null) and gives its next version, or nothing to
-/// remove it; it may be called again. The caller holds `lockRights`.
+/// changeDocument of a user or role; a crash does not undo it. The caller holds `lockRights`.
 template <class Change>
 Task<Status> changeRightsDocument(Request& request, AuthorizedNamespace ns, std::string id, Change& change) {
-  TROUPE_CO_ASSIGN(auto target, co_await openForWrite(request, std::move(ns), IfMissing::kCreate));
-  const storage::CollectionPtr collection = target.collection;
-  const bson::Document key = bson::doc("_id", id);
-  storage::RecoveryUnit& unit = request.operation().recoveryUnit();
-  auto body = [&]() -> Status {
-    TROUPE_ASSIGN(const auto record, collection->findById(unit, key.view().first()));
-    std::optional<bson::Document> before;
-    if (record)
-      TROUPE_TRY(
-          collection->find(unit, *record, [&](bson::View document) { before = bson::Document(document); }).status());
-    TROUPE_ASSIGN(const auto after, change(before ? &*before : nullptr));
-    if (before && after) return collection->update(unit, *record, *before, *after);
-    if (before) return collection->remove(unit, *record, *before);
-    if (after) return collection->insert(unit, *after).status();
-    return Status::OK();
-  };
-  request.operation().writeConcern.journaled = true;  // a crash must not undo a change of rights
-  co_return co_await writerOf(request).commit(body);
+  request.operation().writeConcern.journaled = true;
+  co_return co_await changeDocument(request, std::move(ns), std::move(id), change);
 }
 
 }  // namespace troupe::commands

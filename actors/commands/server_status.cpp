@@ -11,6 +11,7 @@
 #include "actors/commands/lock_inspection.hpp"
 #include "actors/commands/replication_status.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/server/default_concerns.hpp"
 #include "actors/server/finished_operation.hpp"
 #include "actors/server/session_registry.hpp"
 #include "actors/server/shown_command.hpp"
@@ -159,6 +160,16 @@ void appendMetrics(bson::Builder& b, ServerContext& server) {
   b.close();
 }
 
+/// The default concerns as this member of a set reads them.
+void appendDefaults(bson::Builder& b, const ServerContext& server) {
+  if (!server.membership) return;
+  const auto defaults = server.defaultConcerns->get();
+  if (!defaults.isOK()) return;  // they cannot be read just now
+  b.openDocument("defaultRWConcern");
+  appendDefaultConcerns(b, **defaults, server);
+  b.close();
+}
+
 void appendStorage(bson::Builder& b, ServerContext& server) {
   const auto s = server.engine.statistics();
   const auto flushes = server.durability.statistics();
@@ -256,6 +267,7 @@ bson::Document serverStatus(ServerContext& server, bool histograms) {
   appendLatencies(b, server, histograms);
   appendMetrics(b, server);
   appendReplication(b, server);
+  appendDefaults(b, server);
   appendStorage(b, server);
   return b.finish();
 }

@@ -10,6 +10,7 @@
 #include "actors/server/request.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/storage/collection_writer.hpp"
+#include "messaging/errors/co_status.hpp"
 #include "storage/catalog/collection_catalog.hpp"
 #include "storage/query/match/match_expression.hpp"
 
@@ -57,6 +58,30 @@ Task<Status> betweenStatements(Request& request, TimePoint& lastYield);
 bool endsCommand(const Status& status);
 
 /// One failed statement of a write command, as an element of `writeErrors`.
+/// Changes the one document of a collection whose `_id` is a text, in its own unit of work: `change` gets it (or null)
+/// and gives its next version, or nothing to remove it; it may be called again. The collection is made where it is
+/// missing. Errors: those of `openForWrite`, of writing, and of `change`.
+template <class Change>
+Task<Status> changeDocument(Request& request, AuthorizedNamespace ns, std::string id, Change& change) {
+  TROUPE_CO_ASSIGN(auto target, co_await openForWrite(request, std::move(ns), IfMissing::kCreate));
+  const storage::CollectionPtr collection = target.collection;
+  const bson::Document key = bson::doc("_id", id);
+  storage::RecoveryUnit& unit = request.operation().recoveryUnit();
+  auto body = [&]() -> Status {
+    TROUPE_ASSIGN(const auto record, collection->findById(unit, key.view().first()));
+    std::optional<bson::Document> before;
+    if (record)
+      TROUPE_TRY(
+          collection->find(unit, *record, [&](bson::View document) { before = bson::Document(document); }).status());
+    TROUPE_ASSIGN(const auto after, change(before ? &*before : nullptr));
+    if (before && after) return collection->update(unit, *record, *before, *after);
+    if (before) return collection->remove(unit, *record, *before);
+    if (after) return collection->insert(unit, *after).status();
+    return Status::OK();
+  };
+  co_return co_await writerOf(request).commit(body);
+}
+
 struct WriteError {
   int32_t index = 0;
   Status status;

@@ -5,17 +5,34 @@
 
 #include "actors/replication/replication_progress.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/server/time_proofs.hpp"
 #include "storage/oplog/replicated_writes.hpp"
 
 namespace troupe::server {
 
 namespace {
 
-/// As it stands where no key signs it: clients send it back as it is.
-bson::Document unsignedTime(bson::Timestamp time) {
-  const std::string noHash(20, '\0');
+/// Who may move the clock needs no signature, and is given none.
+bool mayAdvance(const Request& request) {
+  return !request.server().identity.authentication ||
+         request.client().allows(auth::Action::kAdvanceClusterTime, auth::Resource::cluster());
+}
+
+/// Clients send it back as it is.
+bson::Document gossipOf(const Request& request, bson::Timestamp time) {
+  const auth::TimeProof proof = mayAdvance(request) ? auth::TimeProof() : request.server().proofs->sign(time);
   return bson::doc("clusterTime", time, "signature",
-                   bson::doc("hash", bson::Binary{bson::kBinaryGeneric, noHash}, "keyId", int64_t{0}));
+                   bson::doc("hash", bson::Binary{bson::kBinaryGeneric, proof.hash}, "keyId", proof.keyId));
+}
+
+/// Without a limit a clock that is wrong, or a client that lies, would use up all times there are.
+Status checkDistance(const ServerContext& server, bson::Timestamp time) {
+  const int64_t limit = wallMillis(server) / 1000 + server.parameters.maxAcceptableLogicalClockDriftSecs;
+  if (int64_t{time.seconds} <= limit) return Status::OK();
+  return {ErrorCode::kClusterTimeFailsRateLimiter,
+          "New cluster time is too far from this node's wall clock time: it is more than " +
+              std::to_string(server.parameters.maxAcceptableLogicalClockDriftSecs.load()) +
+              " seconds ahead; check the clocks of all nodes and clients"};
 }
 
 /// Reads of what a majority has see no later operation, whatever else this member has applied.
@@ -34,16 +51,19 @@ Status takeClusterTime(const Request& request) {
   if (!server.progress) return Status::OK();
   const bson::View gossiped = request.document("$clusterTime");
   if (gossiped.empty()) return Status::OK();
-  const bson::Element time = gossiped["clusterTime"];
-  if (!time.is(bson::Type::kTimestamp))
+  const bson::Element given = gossiped["clusterTime"];
+  if (!given.is(bson::Type::kTimestamp))
     return {ErrorCode::kTypeMismatch, "$clusterTime.clusterTime must be a timestamp"};
-  const int64_t limit = wallMillis(server) / 1000 + server.parameters.maxAcceptableLogicalClockDriftSecs;
-  if (int64_t{time.asTimestamp().seconds} > limit)
-    return {ErrorCode::kClusterTimeFailsRateLimiter,
-            "New cluster time is too far from this node's wall clock time: it is more than " +
-                std::to_string(server.parameters.maxAcceptableLogicalClockDriftSecs.load()) +
-                " seconds ahead; check the clocks of all nodes and clients"};
-  server.operations.replicated->slots.advanceTo(time.asTimestamp());
+  const bson::Timestamp time = given.asTimestamp();
+  storage::SlotReserver& clock = server.operations.replicated->slots;
+  if (time <= clock.newest()) return Status::OK();
+  TROUPE_TRY(checkDistance(server, time));
+  if (!mayAdvance(request)) {
+    const bson::Element signature = gossiped["signature"];
+    TROUPE_TRY(
+        server.proofs->verify(time, signature.is(bson::Type::kDocument) ? signature.asDocument() : bson::View()));
+  }
+  clock.advanceTo(time);
   return Status::OK();
 }
 
@@ -53,7 +73,7 @@ void appendTimes(Request& request) {
   const bson::Timestamp time = operationTime(request);
   const bson::Timestamp known = std::max(time, server.operations.replicated->slots.newest());
   if (known == bson::Timestamp{}) return;
-  request.reply().append("$clusterTime", unsignedTime(known)).append("operationTime", time);
+  request.reply().append("$clusterTime", gossipOf(request, known)).append("operationTime", time);
 }
 
 }  // namespace troupe::server

@@ -113,11 +113,13 @@ Status checkApiVersion(const Request& request) {
   return Status::OK();
 }
 
-/// The localhost exception: while there is no user at all, a local client may make the first, in `admin`.
+/// The localhost exception: while there is no user at all, a local client may make the first, in `admin`, and before
+/// that the set whose primary can store it.
 StatusWith<bool> makesFirstUser(const Request& request) {
   const ServerContext& server = request.server();
-  const bool mayMake = request.command->name == "createUser" && request.db() == "admin" &&
-                       request.client().fromLoopback && !request.client().authenticated() &&
+  const std::string_view name = request.command->name;
+  const bool isForIt = (name == "createUser" && request.db() == "admin") || name == "replSetInitiate";
+  const bool mayMake = isForIt && request.client().fromLoopback && !request.client().authenticated() &&
                        server.parameters.enableLocalhostAuthBypass;
   if (!mayMake) return false;
   TROUPE_ASSIGN(const bool any, server.users.anyUser());

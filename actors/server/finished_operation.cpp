@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/kernel/node.hpp"
+#include "actors/server/default_concerns.hpp"
 #include "actors/server/profile_record.hpp"
 #include "actors/server/profiler.hpp"
 #include "actors/server/server_context.hpp"
@@ -37,6 +38,7 @@ void FinishedOperation::appendCosts(bson::Builder& out) const {
   if (m.deleted) out.append("ndeleted", m.deleted);
   if (m.writeConflicts) out.append("writeConflicts", m.writeConflicts);
   if (m.hasSortStage) out.append("hasSortStage", true);
+  appendConcerns(out, request);
   if (m.flowControl.acquired.load(std::memory_order_relaxed) == 0 && m.flowControl.waits == 0) return;
   out.openDocument("flowControl");
   appendFlowControl(out, m);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actors/server/command.hpp"
+#include "actors/server/observed_documents.hpp"
 #include "actors/server/rights_collection.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
@@ -137,6 +138,7 @@ AuthorizedNamespace NamespaceResolution::temporaryOf(const AuthorizedNamespace& 
 
 AuthorizedNamespace NamespaceResolution::users() { return AuthorizedNamespace(kUsers); }
 AuthorizedNamespace NamespaceResolution::roles() { return AuthorizedNamespace(kRoles); }
+AuthorizedNamespace NamespaceResolution::settings() { return AuthorizedNamespace(kSettings); }
 
 AuthorizedDatabase NamespaceResolution::targetDatabase(const Request& request) {
   invariant(request.command->requirement.target == Requirement::Target::kDatabase,

@@ -40,6 +40,8 @@ class NamespaceResolution {
   /// users and roles.
   static AuthorizedNamespace users();
   static AuthorizedNamespace roles();
+  /// `config.settings`, for the command of the default concerns, whose privilege is on the cluster.
+  static AuthorizedNamespace settings();
 
   /// The database of the command, whose requirement is an action on it.
   static AuthorizedDatabase targetDatabase(const Request& request);

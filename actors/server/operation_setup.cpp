@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "actors/replication/replication_progress.hpp"
 #include "actors/server/command.hpp"
+#include "actors/server/default_concerns.hpp"
 #include "actors/server/server_context.hpp"
-#include "actors/server/write_concern.hpp"
 #include "messaging/bson/numeric.hpp"
 
 namespace troupe::server {
@@ -28,15 +27,17 @@ Status readSession(Request& request) {
   return Status::OK();
 }
 
+bool takesLevel(const Command& command, ReadConcernLevel level) {
+  return level == ReadConcernLevel::kLocal || command.readConcerns == ReadConcerns::kAll ||
+         (command.readConcerns == ReadConcerns::kAllButSnapshot && level != ReadConcernLevel::kSnapshot);
+}
+
 /// Whether the command takes the level, and then whether the node can serve it.
 Status checkReadConcern(const Command& command, const storage::ReadConcern& concern, bool isMember) {
-  const bool isSnapshot = concern.level == ReadConcernLevel::kSnapshot;
-  const bool taken = concern.level == ReadConcernLevel::kLocal || command.readConcerns == ReadConcerns::kAll ||
-                     (command.readConcerns == ReadConcerns::kAllButSnapshot && !isSnapshot);
-  if (!taken)
+  if (!takesLevel(command, concern.level))
     return {ErrorCode::kInvalidOptions, "Command " + std::string(command.name) + " does not support this read concern"};
   if (isMember) return Status::OK();
-  if (isSnapshot)
+  if (concern.isSnapshot())
     return {ErrorCode::kNotAReplicaSet, "Read concern snapshot is only supported on replica sets and sharded clusters"};
   if (concern.level == ReadConcernLevel::kLinearizable)
     return {ErrorCode::kNotAReplicaSet, "Cannot use linearizable read concern on a standalone server"};
@@ -66,9 +67,9 @@ Status checkReadConcernOfStages(bson::View pipeline, ReadConcernLevel level) {
   return Status::OK();
 }
 
-/// Members wait for what they ask of each other themselves.
-bool isOfCluster(const Client& client) {
-  return std::ranges::any_of(client.users, [](const auto& user) { return user.internal; });
+Status checkStages(const Request& request, ReadConcernLevel level) {
+  if (request.command->name != "aggregate") return Status::OK();
+  return checkReadConcernOfStages(request.document("pipeline"), level);
 }
 
 /// On a member its set decides, when the write is there.
@@ -89,8 +90,7 @@ Status readConcerns(Request& request) {
   storage::OperationContext& operation = request.operation();
   if (const auto given = request.document("readConcern"); !given.empty()) {
     TROUPE_ASSIGN(operation.readConcern, storage::ReadConcern::parse(given));
-    if (request.command->name == "aggregate")
-      TROUPE_TRY(checkReadConcernOfStages(request.document("pipeline"), operation.readConcern.level));
+    TROUPE_TRY(checkStages(request, operation.readConcern.level));
     TROUPE_TRY(checkReadConcern(*request.command, operation.readConcern, request.server().progress != nullptr));
   }
   if (request.arg("writeConcern") && request.command->access != Access::kWrite && !request.command->mayWrite)
@@ -99,10 +99,8 @@ Status readConcerns(Request& request) {
   if (const auto given = request.document("writeConcern"); !given.empty()) {
     TROUPE_ASSIGN(operation.writeConcern, storage::WriteConcern::parse(given));
     TROUPE_TRY(checkWriteConcern(operation.writeConcern, request.server().progress != nullptr));
-  } else if (request.server().progress && !isOfCluster(request.client())) {
-    operation.writeConcern = implicitWriteConcern(request.server().progress->role().config);
   }
-  return Status::OK();
+  return applyDefaultConcerns(request);
 }
 
 Status setDeadline(Request& request) {
@@ -117,6 +115,10 @@ Status setDeadline(Request& request) {
 }
 
 }  // namespace
+
+bool takesReadConcern(const Request& request, storage::ReadConcernLevel level) {
+  return takesLevel(*request.command, level) && checkStages(request, level).isOK();
+}
 
 Status limitTime(Request& request, std::chrono::milliseconds limit) {
   FailPoints& failPoints = request.server().failPoints;

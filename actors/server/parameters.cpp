@@ -51,6 +51,7 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   flag("requireApiVersion", requireApiVersion, true);
   flag("enableElectionHandoff", enableElectionHandoff, true);
   integer("maxAcceptableLogicalClockDriftSecs", maxAcceptableLogicalClockDriftSecs, 1, kMax, false);
+  integer("KeysRotationIntervalSec", keysRotationIntervalSecs, 1, kMax, false);
   integer("minSnapshotHistoryWindowInSeconds", minSnapshotHistoryWindowInSeconds, 0, kMax);
   flag("writePeriodicNoops", writePeriodicNoops, true);
   integer("maxSyncSourceLagSecs", maxSyncSourceLagSecs, 1, kMax, false);

@@ -52,7 +52,8 @@ class Parameters {
   std::atomic<bool> requireApiVersion{false};
   std::atomic<bool> enableElectionHandoff{true};
   std::atomic<int64_t> maxAcceptableLogicalClockDriftSecs{31'536'000};  ///< at start-up only
-  std::atomic<int64_t> minSnapshotHistoryWindowInSeconds{300};          ///< of old versions that a member keeps
+  std::atomic<int64_t> keysRotationIntervalSecs{7'776'000};     ///< life of a key that signs times; at start-up only
+  std::atomic<int64_t> minSnapshotHistoryWindowInSeconds{300};  ///< of old versions that a member keeps
   std::atomic<bool> writePeriodicNoops{true};
   std::atomic<int64_t> maxSyncSourceLagSecs{30};      ///< at start-up only
   std::atomic<int64_t> periodicNoopIntervalSecs{10};  ///< between the notes of an idle primary; at start-up only

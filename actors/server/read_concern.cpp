@@ -81,7 +81,8 @@ Task<Status> setUpSnapshot(Request& request) {
 Task<Status> setUpReadConcern(Request& request) {
   storage::OperationContext& operation = request.operation();
   const storage::ReadConcern& concern = operation.readConcern;
-  if (!request.server().progress || !concern.given) co_return Status::OK();
+  const bool asksForMore = concern.given || concern.level != ReadConcernLevel::kLocal;
+  if (!request.server().progress || !asksForMore) co_return Status::OK();
   TROUPE_CO_TRY(checkIsKnown(request, "afterClusterTime", concern.afterClusterTime));
   TROUPE_CO_TRY(checkIsKnown(request, "atClusterTime", concern.atClusterTime));
   const bool ofMajority = concern.level == ReadConcernLevel::kMajority || concern.isSnapshot();

@@ -26,10 +26,10 @@ inline bool keepsRights(const storage::Namespace& ns) { return ns == kUsers || n
 /// in.
 storage::HeldLock lockToReadRights(storage::OperationContext& operation);
 
-/// Reads of one of these collections. Each is an operation of its own, of immediate priority: an operator can log in
-/// while all tickets are out, and while the node's role changes. Thread-safe; calls read storage on the caller's thread
-/// and never wait. Errors: LockTimeout while the global lock is taken exclusively (the node shuts down),
-/// DataCorruptionDetected.
+/// Reads of one of these collections, or of another small one without which no request is served. Each is an operation
+/// of its own, of immediate priority: an operator can log in while all tickets are out, and while the node's role
+/// changes. Thread-safe; calls read storage on the caller's thread and never wait. Errors: LockTimeout while the global
+/// lock is taken exclusively (the node shuts down), DataCorruptionDetected.
 class RightsCollection {
  public:
   RightsCollection(storage::Catalog& catalog, const storage::OperationServices& services, storage::Namespace ns)

@@ -47,9 +47,11 @@ namespace troupe::server {
 
 class CappedWaiters;
 class CommandTable;
+class DefaultConcerns;
 class HelloState;
 class Profiler;
 class SessionRegistry;
+class TimeProofs;
 class UserStore;
 
 /// Counts since the node started, for serverStatus and the metrics endpoint.
@@ -135,6 +137,8 @@ struct ServerContext {
   replication::ReplicationProgress* progress = nullptr;   ///< a member's; null like `membership`
   replication::FlowControlState* flow = nullptr;          ///< likewise
   const replication::MemberFigures* following = nullptr;  ///< likewise
+  TimeProofs* proofs = nullptr;                           ///< likewise
+  DefaultConcerns* defaultConcerns = nullptr;             ///< likewise
   storage::OplogStore* oplog = nullptr;                   ///< a member's log
   storage::OperationServices operations;                  ///< of every operation on this node
   WriteServices writes;

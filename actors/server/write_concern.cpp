@@ -45,10 +45,6 @@ Task<Status> awaitJournal(Request& request, storage::DurabilityTicket ticket) {
   co_return co_await outcome;
 }
 
-Acknowledgement acknowledgementOf(const storage::WriteConcern& concern) {
-  return {.members = concern.w, .majority = concern.majority, .mode = concern.mode, .journaled = concern.journaled};
-}
-
 AskProgress acknowledged(const OpTime& write, const Acknowledgement& wanted) {
   return [write, wanted](ReplicationProgress& progress, ReplicationProgress::Callback done) {
     return progress.whenAcknowledged(write, wanted, std::move(done));
@@ -66,6 +62,10 @@ Task<Status> awaitMembers(Request& request, storage::DurabilityTicket ticket) {
 }
 
 }  // namespace
+
+Acknowledgement acknowledgementOf(const storage::WriteConcern& concern) {
+  return {.members = concern.w, .majority = concern.majority, .mode = concern.mode, .journaled = concern.journaled};
+}
 
 storage::WriteConcern implicitWriteConcern(const replication::ReplicaSetConfig& config) {
   storage::WriteConcern concern;

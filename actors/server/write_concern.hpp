@@ -1,5 +1,6 @@
 #pragma once
 #include "actors/server/request.hpp"
+#include "state_machines/replication/positions.hpp"
 #include "state_machines/replication/replica_set_config.hpp"
 #include "storage/operation/concerns.hpp"
 
@@ -8,6 +9,9 @@ namespace troupe::server {
 /// Write concern of a write that names none: a majority, unless arbiters make that one too hard to reach (ELE,
 /// OPL-012).
 storage::WriteConcern implicitWriteConcern(const replication::ReplicaSetConfig& config);
+
+/// What the members have to acknowledge.
+replication::Acknowledgement acknowledgementOf(const storage::WriteConcern& concern);
 
 /// Waits, without holding a thread, until what the operation has written is as safe as its write concern asks: the only
 /// place where write concerns are awaited. On a member that is the OpTime of its last write, or of the newest that it

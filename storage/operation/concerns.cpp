@@ -107,6 +107,15 @@ Status parseTimeout(const Element& e, WriteConcern& result) {
 
 }  // namespace
 
+std::string_view levelName(ReadConcernLevel level) {
+  return std::ranges::find(kLevels, level, &std::pair<std::string_view, ReadConcernLevel>::second)->first;
+}
+
+std::string_view provenanceName(Provenance provenance) {
+  constexpr std::string_view kNames[] = {"implicitDefault", "customDefault", "clientSupplied"};
+  return kNames[static_cast<size_t>(provenance)];
+}
+
 StatusWith<ReadConcern> ReadConcern::parse(bson::View given) {
   ReadConcern result;
   result.given = !given.empty();
@@ -114,6 +123,8 @@ StatusWith<ReadConcern> ReadConcern::parse(bson::View given) {
     if (e.name() == "level") {
       if (e.isNullish()) continue;
       TROUPE_ASSIGN(result.level, levelNamed(e));
+      result.namesLevel = true;
+      result.provenance = Provenance::kClientSupplied;
     } else if (e.name() == "afterClusterTime") {
       TROUPE_ASSIGN(result.afterClusterTime, clusterTime(e));
     } else if (e.name() == "atClusterTime") {
@@ -135,12 +146,30 @@ StatusWith<ReadConcern> ReadConcern::parse(bson::View given) {
   return result;
 }
 
+void WriteConcern::takeW(const WriteConcern& other) {
+  w = other.w;
+  majority = other.majority;
+  named = other.named;
+  mode = other.mode;
+  tagged = other.tagged;
+}
+
+void WriteConcern::appendTo(bson::Builder& out) const {
+  if (majority) out.append("w", "majority");
+  else if (named) out.append("w", mode);
+  else out.append("w", static_cast<int32_t>(w));
+  if (journaled) out.append("j", true);
+  out.append("wtimeout", timeout ? static_cast<int64_t>(timeout->count()) : int64_t{0});
+}
+
 StatusWith<WriteConcern> WriteConcern::parse(bson::View given) {
   WriteConcern result;
   result.given = !given.empty();
+  if (result.given) result.provenance = Provenance::kClientSupplied;
   for (const Element& e : given) {
     if (e.name() == "w") {
       TROUPE_TRY(parseW(e, result));
+      result.namesW = true;
     } else if (e.name() == "j" || e.name() == "fsync") {
       if (!e.is(Type::kBool) && !e.isNumber() && !e.isNullish())
         return wrongType("writeConcern", e, "types '[bool, long, int, decimal, double]'");

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "messaging/bson/document.hpp"
 #include "messaging/bson/types.hpp"
 #include "messaging/bson/view.hpp"
 #include "messaging/clock/op_time.hpp"
@@ -13,13 +15,25 @@ namespace troupe::storage {
 
 enum class ReadConcernLevel : uint8_t { kLocal, kAvailable, kMajority, kLinearizable, kSnapshot };
 
+std::string_view levelName(ReadConcernLevel level);
+
+/// Where an operation's concern comes from.
+enum class Provenance : uint8_t {
+  kImplicitDefault,  ///< the server's own default
+  kCustomDefault,    ///< what an administrator has set (ConcernDefaults)
+  kClientSupplied,   ///< the command
+};
+std::string_view provenanceName(Provenance provenance);
+
 /// `readConcern` of a command. A plain value.
 struct ReadConcern {
   ReadConcernLevel level = ReadConcernLevel::kLocal;
-  std::optional<bson::Timestamp> afterClusterTime;  ///< the snapshot is to be this new or newer
-  std::optional<bson::Timestamp> atClusterTime;     ///< read exactly as of then (snapshot only)
-  std::optional<OpTime> afterOpTime;                ///< wait for that entry, whoever will write it (RDC-010)
-  bool given = false;                               ///< the command named one
+  std::optional<bson::Timestamp> afterClusterTime;       ///< the snapshot is to be this new or newer
+  std::optional<bson::Timestamp> atClusterTime;          ///< read exactly as of then (snapshot only)
+  std::optional<OpTime> afterOpTime;                     ///< wait for that entry, whoever will write it (RDC-010)
+  bool given = false;                                    ///< the command named one
+  bool namesLevel = false;                               ///< with a level
+  Provenance provenance = Provenance::kImplicitDefault;  ///< of the level
 
   /// Whether all reads of the operation, sub-pipelines included, see one snapshot, however often it yields.
   bool isSnapshot() const { return level == ReadConcernLevel::kSnapshot; }
@@ -37,8 +51,14 @@ struct WriteConcern {
   bool tagged = false;  ///< tags with numbers of members are asked for
   bool journaled = false;
   std::optional<std::chrono::milliseconds> timeout;
-  bool given = false;  ///< the command named one
+  bool given = false;   ///< the command named one
+  bool namesW = false;  ///< with a `w`
+  Provenance provenance = Provenance::kImplicitDefault;
 
+  /// Takes `w` from another one.
+  void takeW(const WriteConcern& other);
+  /// Appends w, j (if it is asked for) and wtimeout as operators know them.
+  void appendTo(bson::Builder& out) const;
   /// Whether a reply waits for more than the commit on this node.
   bool isAwaited() const { return journaled || majority || named || w > 1; }
   /// Errors: FailedToParse (ranges, types of `w`), TypeMismatch (other types), UnknownField.

@@ -16,7 +16,7 @@ bool lacksData(const machines::Snapshot<replication::Topology>& now, const OpTim
 replication::InitialSyncParts wireInitialSync(server::ServerContext& server,
                                               std::shared_ptr<machines::StorageAccess> storage,
                                               storage::OplogStore& oplog, storage::TruncateAfterPoint* endOfLog,
-                                              Following& following, server::UserChanges& users,
+                                              Following& following, std::function<void()> forget,
                                               const AssemblyOptions& options) {
   replication::InitialSyncParts parts;
   parts.storage = std::move(storage);
@@ -32,13 +32,14 @@ replication::InitialSyncParts wireInitialSync(server::ServerContext& server,
     if (on) *copying = true;
     return askTopology(&server.node, local(replication::CopyingData{on}));
   };
-  parts.invalidate = [&server, &users] {
-    users.forgetAll();
+  parts.invalidate = [&server, forget] {
+    forget();
     server.progress->resetTo({});
   };
-  parts.done = [&server, copying = following.isCopying](const OpTime& at) {
+  parts.done = [&server, copying = following.isCopying, forget](const OpTime& at) {
     *copying = false;
     server.progress->resetTo(at);
+    forget();  // what was read of the copy before it was whole
     server.wakeFlusher();
   };
   parts.fail = [failed = options.failed](const Status& why) {

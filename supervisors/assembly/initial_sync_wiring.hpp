@@ -1,10 +1,10 @@
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "actors/machines/storage_access.hpp"
 #include "actors/replication/initial_syncer.hpp"
 #include "actors/server/server_context.hpp"
-#include "actors/server/user_store.hpp"
 #include "supervisors/assembly/assembly_options.hpp"
 #include "supervisors/assembly/following.hpp"
 
@@ -16,11 +16,12 @@ namespace troupe::supervisors {
 bool lacksData(const machines::Snapshot<replication::Topology>& now, const OpTime& applied);
 
 /// What an initial sync has to do with the rest of the node: the topology changes its state, the node's times begin
-/// anew, rights that are remembered are forgotten, a failure ends the node. All that is referred to outlives the actor.
+/// anew, what is remembered of the data is forgotten (`forget`), a failure ends the node. All that is referred to
+/// outlives the actor.
 replication::InitialSyncParts wireInitialSync(server::ServerContext& server,
                                               std::shared_ptr<machines::StorageAccess> storage,
                                               storage::OplogStore& oplog, storage::TruncateAfterPoint* endOfLog,
-                                              Following& following, server::UserChanges& users,
+                                              Following& following, std::function<void()> forget,
                                               const AssemblyOptions& options);
 
 }  // namespace troupe::supervisors

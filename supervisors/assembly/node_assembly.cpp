@@ -13,10 +13,12 @@
 #include "actors/replication/initial_syncer.hpp"
 #include "actors/replication/topology_actor.hpp"
 #include "actors/server/capped_waiters.hpp"
+#include "actors/server/default_concerns.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/profiler.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/session_registry.hpp"
+#include "actors/server/time_proofs.hpp"
 #include "actors/server/user_store.hpp"
 #include "messaging/bson/ids.hpp"
 #include "messaging/tls/context.hpp"
@@ -112,6 +114,9 @@ struct NodeAssembly::Parts {
         [this] { return static_cast<uint32_t>(wallMillisOf(*environment) / 1000); });
     membership = std::make_unique<replication::Membership>(options.replicaSet, options.name);
     progress = std::make_unique<replication::ReplicationProgress>();
+    proofs = std::make_unique<server::TimeProofs>(signingKeys, *progress);
+    defaultConcerns =
+        std::make_unique<server::DefaultConcerns>(settings, [this] { return wallMillisOf(*environment); });
   }
 
   AssemblyOptions options;
@@ -130,6 +135,7 @@ struct NodeAssembly::Parts {
   bson::ObjectIdGenerator objectIds;
   server::HelloState hello;
   server::UserChanges userChanges;
+  server::ObservedDocuments signingKeys{server::kSigningKeys}, settings{server::kSettings};  ///< of a member
   server::CappedWaiters cappedWaiters;
   server::Profiler profiler;
   machines::DocumentRemovals removals;
@@ -140,6 +146,8 @@ struct NodeAssembly::Parts {
   std::unique_ptr<storage::ReplicatedWrites> replicated;       ///< null on a node that stands alone
   std::unique_ptr<replication::Membership> membership;         ///< null on a node that stands alone
   std::unique_ptr<replication::ReplicationProgress> progress;  ///< likewise
+  std::unique_ptr<server::TimeProofs> proofs;                  ///< likewise
+  std::unique_ptr<server::DefaultConcerns> defaultConcerns;    ///< likewise
   storage::OplogWriter oplogWriter{[this] { return wallMillisOf(*environment); }};  ///< of a member
   std::unique_ptr<storage::Engine> engine;
   std::set<std::string> damagedTables;  ///< found by a repair
@@ -222,7 +230,7 @@ Status NodeAssembly::Parts::openStorage() {
   hooks.nowMillis = [this] { return wallMillisOf(*environment); };
   hooks.observers = {&userChanges, &cappedWaiters, &removals};
   hooks.observers.insert(hooks.observers.end(), options.observers.begin(), options.observers.end());
-  if (replicated) hooks.observers.push_back(&oplogWriter);
+  if (replicated) hooks.observers.insert(hooks.observers.end(), {&signingKeys, &settings, &oplogWriter});
   hooks.replicated = options.replicated;
   hooks.repair = options.repair;
   hooks.keepUnreferenced = std::ranges::any_of(damagedTables, storage::DurableCatalog::isIdent);
@@ -230,6 +238,8 @@ Status NodeAssembly::Parts::openStorage() {
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
   if (replicated) TROUPE_TRY(openOplog());
   users = std::make_unique<server::UserStore>(*catalog, operations(), userChanges);
+  signingKeys.attach({*catalog, operations(), server::kSigningKeys});
+  settings.attach({*catalog, operations(), server::kSettings});
   return Status::OK();
 }
 
@@ -339,6 +349,8 @@ void NodeAssembly::Parts::makeContext() {
       .membership = membership.get(),
       .progress = progress.get(),
       .oplog = oplog.get(),
+      .proofs = proofs.get(),
+      .defaultConcerns = defaultConcerns.get(),
       .operations = operations(),
       .writes = {*node, *catalog}});
   context->writes.conflicts = &context->conflicts;
@@ -376,15 +388,20 @@ StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {
 MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::StorageAccess>& access,
                                              const std::shared_ptr<link::Links>& links) {
   following = std::make_unique<Following>(*context, operations());
+  const auto forget = [this] {
+    userChanges.forgetAll();
+    signingKeys.forgetAll();
+    settings.forgetAll();
+  };
   *following->isCopying = lacksData;
-  auto rollback = wireRollback(*context, access, *oplog, *endOfLog, *membership, userChanges, options);
+  auto rollback = wireRollback(*context, access, *oplog, *endOfLog, *membership, forget, options);
   wireFollowing(*context, *following, rollback);
   return {wireTopology(*context, access, *membership, links, *following, options),
           wireProgress(*context),
           wireApplier(*context, *following, [this](const Status& why) { fail(why); }),
           wireFetcher(*context, *following),
           std::move(rollback),
-          wireInitialSync(*context, access, *oplog, endOfLog.get(), *following, userChanges, options),
+          wireInitialSync(*context, access, *oplog, endOfLog.get(), *following, forget, options),
           wireFlowControl(*context)};
 }
 

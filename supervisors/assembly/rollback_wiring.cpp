@@ -26,7 +26,7 @@ Task<void> endBuilds(Node* node) {
 
 replication::RollbackParts wireRollback(server::ServerContext& server, std::shared_ptr<machines::StorageAccess> storage,
                                         storage::OplogStore& oplog, storage::TruncateAfterPoint& endOfLog,
-                                        replication::Membership& membership, server::UserChanges& users,
+                                        replication::Membership& membership, std::function<void()> forget,
                                         const AssemblyOptions& options) {
   replication::RollbackParts parts;
   parts.storage = std::move(storage);
@@ -40,7 +40,7 @@ replication::RollbackParts wireRollback(server::ServerContext& server, std::shar
   };
   parts.interruptOperations = [&server] { (void)server::interruptForRollback(server); };
   parts.endIndexBuilds = [&server] { return endBuilds(&server.node); };
-  parts.invalidate = [&users] { users.forgetAll(); };
+  parts.invalidate = std::move(forget);
   parts.showId = [&membership](int64_t id) { membership.setRollbackId(id); };
   parts.fail = [failed = options.failed](const Status& why) {
     if (failed) failed(why);

@@ -1,21 +1,22 @@
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "actors/machines/storage_access.hpp"
 #include "actors/replication/rollback_actor.hpp"
 #include "actors/server/server_context.hpp"
-#include "actors/server/user_store.hpp"
 #include "supervisors/assembly/assembly_options.hpp"
 
 namespace troupe::supervisors {
 
 /// What a rollback has to do with the rest of the node: operations end, the topology changes its state, background work
-/// and builds of indexes stop, rights that are remembered are forgotten, a failure ends the node. The caller adds what
+/// and builds of indexes stop, what is remembered of the data is forgotten (`forget`), a failure ends the node. The
+/// caller adds what
 /// fetches and applies: `members`, `stable`, `resetTimes`, `stopFollowing` and `followAgain`. All that is referred to
 /// outlives the rollback actor.
 replication::RollbackParts wireRollback(server::ServerContext& server, std::shared_ptr<machines::StorageAccess> storage,
                                         storage::OplogStore& oplog, storage::TruncateAfterPoint& endOfLog,
-                                        replication::Membership& membership, server::UserChanges& users,
+                                        replication::Membership& membership, std::function<void()> forget,
                                         const AssemblyOptions& options);
 
 }  // namespace troupe::supervisors

@@ -7,6 +7,7 @@
 #include "actors/maintenance/idle_sweeper.hpp"
 #include "actors/maintenance/index_builds.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "actors/maintenance/key_manager.hpp"
 #include "actors/maintenance/noop_writer.hpp"
 #include "actors/maintenance/operation_drain.hpp"
 #include "actors/maintenance/oplog_trimmer.hpp"
@@ -50,7 +51,7 @@ Tree replication(const MemberParts& parts, server::ServerContext* server) {
                    permanent<replication::TopologyActor>("topology", parts.topology),
                    permanent<replication::ProgressReporter>("progress", parts.progress),
                    permanent<replication::FlowControl>("flow-control", parts.flow),
-                   permanent<NoopWriter>("noop-writer", server));
+                   permanent<NoopWriter>("noop-writer", server), permanent<KeyManager>("key-manager", server));
 }
 
 /// Clients come first: an admin endpoint that cannot open its port is set aside and does not take the listener with it.

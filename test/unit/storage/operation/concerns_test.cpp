@@ -36,6 +36,27 @@ TEST(WriteConcern, IsReadFromADocument) {
   EXPECT_EQ(write(R"({"w": {"$numberDecimal": "1.5"}})")->w, 2) << "decimals are rounded";
 }
 
+TEST(WriteConcern, IsShownAsItWasGiven) {
+  const auto shown = [](std::string_view json) {
+    bson::Builder out;
+    write(json)->appendTo(out);
+    return bson::toRelaxedJson(out.finish());
+  };
+  EXPECT_EQ(shown(R"({"w": "majority", "j": true, "wtimeout": 250})"),
+            R"({"w": "majority", "j": true, "wtimeout": 250})");
+  EXPECT_EQ(shown(R"({"w": 2})"), R"({"w": 2, "wtimeout": 0})");
+  EXPECT_EQ(shown(R"({"w": "dc"})"), R"({"w": "dc", "wtimeout": 0})");
+}
+
+TEST(WriteConcern, OneWithoutWTakesThatOfTheDefault) {
+  auto partial = *write(R"({"j": true})");
+  EXPECT_FALSE(partial.namesW);
+  EXPECT_TRUE(write(R"({"w": 1})")->namesW);
+  partial.takeW(*write(R"({"w": "majority", "wtimeout": 5})"));
+  EXPECT_TRUE(partial.majority && partial.journaled);
+  EXPECT_FALSE(partial.timeout) << "no more than w";
+}
+
 TEST(WriteConcern, MalformedOnesAreRefused) {
   for (const char* bad : {R"({"w": -1})", R"({"w": 51})", R"({"w": {}})", R"({"w": {"dc": "x"}})", R"({"w": true})",
                           R"({"w": {"$numberDouble": "NaN"}})", R"({"wtimeout": 2147483648})"})

@@ -1,0 +1,144 @@
+"""Replica sets whose clients and members authenticate: signed cluster times, their keys, and the default concerns."""
+import os
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+import bson
+import pymongo
+from pymongo import ReadPreference
+
+from replica_set_support import Set
+from support import SLOWNESS, eventually
+
+TIME_PROOF_MISMATCH, KEY_NOT_FOUND, WRITE_CONCERN_FAILED, UNAUTHORIZED = 204, 211, 64, 13
+NOBODY = {"hash": bytes(20), "keyId": bson.Int64(0)}  # the signature of members that sign nothing
+# What an operator of clocks may do, and who looks at keys.
+PRIVILEGES = [{"resource": {"cluster": True}, "actions": ["advanceClusterTime"]},
+              {"resource": {"db": "admin", "collection": "system.keys"}, "actions": ["find"]}]
+
+
+class Guarded(unittest.TestCase):
+    """One set for all: each test finds a primary and two secondaries, and leaves them so."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.mkdtemp(prefix="troupe-integration-")
+        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
+        key = Path(folder) / "key"
+        key.write_text("c2VjcmV0MTIz")
+        os.chmod(key, 0o600)
+        # Notes of an idle primary would carry its time to the others.
+        cls.group = Set(3, "--auth", "--keyFile", str(key), "--setParameter", "writePeriodicNoops=false")
+        cls.addClassCleanup(cls.group.__exit__)
+        cls.group.__enter__()
+        cls.group.members[0].command("replSetInitiate", cls.group.config)
+        primary = cls.group.primary()
+        primary.command("createUser", "root", pwd="toor", roles=["root"])
+        for member in cls.group.members:
+            member.login = {"username": "root", "password": "toor"}
+        cls.group.have_data()
+        primary = cls.group.primary()
+        primary.command("createRole", "clockmaker", privileges=PRIVILEGES, roles=[])
+        primary.command("createUser", "clock", pwd="tick", roles=["clockmaker"])
+
+    def setUp(self):
+        self.primary = self.group.settled(60)
+        self.secondary = self.group.others(self.primary)[0]
+        self.assertTrue(eventually(lambda: all(self.keys_of(m) for m in self.group.members)), "no keys")
+
+    def as_clock(self, member):
+        return member.client(username="clock", password="tick", authSource="admin")
+
+    def keys_of(self, member):
+        with self.as_clock(member) as client:
+            admin = client.get_database("admin", read_preference=ReadPreference.SECONDARY_PREFERRED)
+            return sorted(admin["system.keys"].find(), key=lambda k: k["_id"])
+
+    def time_of(self, member):
+        return member.hello()["$clusterTime"]
+
+    def move_ahead(self, member, seconds):
+        """Moves the clock of one member on, as whoever has the right to may; gives its time as it signs it for others."""
+        now = self.time_of(member)["clusterTime"]
+        with self.as_clock(member) as client, client.start_session() as session:
+            session.advance_cluster_time({"clusterTime": bson.Timestamp(now.time + seconds, 1), "signature": NOBODY})
+            client.admin.command("ping", session=session)
+        ahead = self.time_of(member)
+        self.assertGreaterEqual(ahead["clusterTime"].time, now.time + seconds)
+        return ahead
+
+    def sent(self, member, time):
+        """The code that a member answers to a time with; 0: it goes on from there."""
+        reply = member.ask("hello", **{"$clusterTime": time})
+        if reply["ok"]:
+            self.assertGreaterEqual(reply["$clusterTime"]["clusterTime"], time["clusterTime"])
+        return reply.get("code", 0)
+
+    def test_only_what_another_member_has_signed_moves_the_clock(self):  # CLK-005, CLK-006
+        real = self.move_ahead(self.primary, 100)
+        before = self.time_of(self.secondary)["clusterTime"]
+        self.assertLess(before, real["clusterTime"], "the secondary has not heard of it")
+        signature = real["signature"]
+        later = bson.Timestamp(real["clusterTime"].time + 1, 1)
+        for forged, code in (
+                ({**real, "clusterTime": later}, TIME_PROOF_MISMATCH),
+                ({**real, "signature": {**signature, "hash": bytes(20)}}, TIME_PROOF_MISMATCH),
+                ({**real, "signature": {**signature, "keyId": bson.Int64(7)}}, KEY_NOT_FOUND),
+                ({**real, "signature": NOBODY}, KEY_NOT_FOUND),
+                ({"clusterTime": real["clusterTime"]}, KEY_NOT_FOUND)):
+            self.assertEqual(self.sent(self.secondary, forged), code, forged)
+        self.assertEqual(self.time_of(self.secondary)["clusterTime"], before, "a refused time moves nothing")
+        self.assertEqual(self.sent(self.secondary, real), 0)
+
+    def test_a_driver_carries_times_from_member_to_member(self):
+        hosts = ",".join(m.name for m in self.group.members)
+        self.move_ahead(self.primary, 20)
+        with pymongo.MongoClient(f"mongodb://{hosts}/?replicaSet=rs", username="root", password="toor", retryWrites=False) as client:
+            with client.start_session(causal_consistency=True) as session:
+                items = client.app.get_collection("items", read_preference=ReadPreference.SECONDARY)
+                for i in range(20):
+                    client.app.items.insert_one({"_id": f"causal-{i}"}, session=session)
+                    self.assertIsNotNone(items.find_one({"_id": f"causal-{i}"}, session=session))
+
+    def test_every_member_has_the_keys_and_only_who_may_sees_them(self):  # CLK-008
+        keys = self.keys_of(self.primary)
+        self.assertEqual([k["purpose"] for k in keys], ["HMAC", "HMAC"])
+        self.assertEqual([len(k["key"]) for k in keys], [20, 20])
+        for member in self.group.members:
+            self.assertEqual(self.keys_of(member), keys)
+            self.assertEqual(self.time_of(member)["signature"]["keyId"], keys[0]["_id"])
+        with self.assertRaises(pymongo.errors.OperationFailure) as caught:
+            with self.primary.client(username="root", password="toor") as client:
+                client.admin["system.keys"].find_one()
+        self.assertEqual(caught.exception.code, UNAUTHORIZED)
+
+    def test_keys_and_defaults_outlive_the_primary(self):  # CLK-009
+        keys = self.keys_of(self.primary)
+        wanted = {"w": 3, "wtimeout": int(700 * SLOWNESS)}
+        self.primary.command("setDefaultRWConcern", 1, defaultReadConcern={"level": "majority"}, defaultWriteConcern=wanted)
+        signed = self.move_ahead(self.primary, 50)
+        self.primary.kill()
+        try:
+            successor = self.group.primary(60)
+            self.assertEqual(self.sent(successor, signed), 0)
+            self.assertEqual(self.keys_of(successor), keys)
+            for member in self.group.others(self.primary):
+                shown = member.command("getDefaultRWConcern", inMemory=True)
+                self.assertEqual(shown["defaultReadConcern"], {"level": "majority"})
+                self.assertEqual((shown["defaultWriteConcern"], shown["defaultWriteConcernSource"]), (wanted, "global"))
+            late = successor.command("createUser", "late", pwd="x", roles=[])
+            self.assertEqual(late["writeConcernError"]["code"], WRITE_CONCERN_FAILED, "two members are not three")
+            successor.command("createUser", "enough", pwd="x", roles=[], writeConcern={"w": "majority"})
+        finally:
+            self.primary.start()
+            self.group.settled(60)
+            self.group.have_data()
+        self.assertEqual(self.keys_of(self.primary), keys)
+        self.assertEqual(self.primary.command("getDefaultRWConcern")["defaultWriteConcern"], wanted)
+        self.group.primary().command("setDefaultRWConcern", 1, defaultReadConcern={}, defaultWriteConcern={"w": "majority"})
+
+
+if __name__ == "__main__":
+    unittest.main()
