@@ -264,7 +264,7 @@ void OplogFetcher::logChange(const Snapshot<Fetching>& now) {
       return;
     case kProbing:
     case kEnding:
-    case kStopped: return;
+    case kIdle: return;
   }
 }
 

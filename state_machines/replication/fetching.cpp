@@ -56,7 +56,7 @@ void enter(FetchTurn& t, FetchPhase phase) {
 
 /// Goes on as its mission says when nothing is under way.
 void goOn(FetchTurn& t) {
-  if (t.doc.mission == Mission::kNothing) return enter(t, kStopped);
+  if (t.doc.mission == Mission::kNothing) return enter(t, kIdle);
   enter(t, kChoosing);
   t.perform(LookAround{true});
 }
@@ -81,7 +81,7 @@ void beginAnew(FetchTurn& t) {
     case kNeedsInitialSync: return;  // goes on at its end
     case kProbing: t.effects.push_back(F::giveUp(Probe{t.mem.source})); break;
     case kChoosing: t.effects.push_back(F::cancel(RetryDue{})); break;
-    case kStopped:
+    case kIdle:
     case kTooStale: break;
   }
   goOn(t);
@@ -288,7 +288,7 @@ auto fetchRule(void (*rule)(FetchTurn&, const E&)) {
 
 std::vector<machines::Transition<F>> commandRows() {
   const auto wherever = {machines::Target<FetchPhase>(kChoosing), machines::Target<FetchPhase>(kEnding),
-                         machines::Target<FetchPhase>(kStopped)};
+                         machines::Target<FetchPhase>(kIdle)};
   std::vector<machines::Transition<F>> rows;
   for (const FetchPhase phase : {kChoosing, kTooStale, kFetching})
     rows.push_back(F::row<SetChanged>(phase, {}, fetchRule(onSetChanged)));
@@ -330,9 +330,9 @@ const machines::Transitions<Fetching>& Fetching::transitions() {
     rows.push_back(row<Probed>(kProbing, {kFetching, kChoosing, kDiverged, kNeedsInitialSync}, fetchRule(onProbed)));
     rows.push_back(row<ProbeFailed>(kProbing, {kChoosing}, fetchRule(onProbeFailed)));
     rows.push_back(row<FetchEnded>(kFetching, {kChoosing, kDiverged}, fetchRule(onFetchEnded)));
-    rows.push_back(row<FetchIsOver>(kEnding, {kChoosing, kStopped}, fetchRule(onFetchIsOver)));
-    rows.push_back(row<RollbackEnded>(kDiverged, {kChoosing, kStopped}, fetchRule(onRollbackEnded)));
-    rows.push_back(row<InitialSyncEnded>(kNeedsInitialSync, {kChoosing, kStopped}, fetchRule(onInitialSyncEnded)));
+    rows.push_back(row<FetchIsOver>(kEnding, {kChoosing, kIdle}, fetchRule(onFetchIsOver)));
+    rows.push_back(row<RollbackEnded>(kDiverged, {kChoosing, kIdle}, fetchRule(onRollbackEnded)));
+    rows.push_back(row<InitialSyncEnded>(kNeedsInitialSync, {kChoosing, kIdle}, fetchRule(onInitialSyncEnded)));
     return machines::Transitions<Fetching>(std::move(rows));
   }();
   return table;

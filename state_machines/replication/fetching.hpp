@@ -139,7 +139,7 @@ struct Fetching : machines::Machine<Fetching> {
   static Millis denialOf(Denial why);
 
   enum class Phase : int32_t {
-    kStopped,
+    kIdle,
     kChoosing,
     kProbing,
     kFetching,
@@ -149,7 +149,7 @@ struct Fetching : machines::Machine<Fetching> {
     kNeedsInitialSync,
   };
   static constexpr auto kPhases = machines::phases<Phase>(
-      {{Phase::kStopped, "stopped", "the node does not follow anyone: it has no config, leads, or drains"},
+      {{Phase::kIdle, "idle", "the node does not follow anyone: it has no config, leads, or drains"},
        {Phase::kChoosing, "choosing", "it looks for a source among the members"},
        {Phase::kProbing, "probing", "it reads the ends of the source's log"},
        {Phase::kFetching, "fetching", "it fetches the source's log as it grows"},
@@ -168,7 +168,7 @@ struct Fetching : machines::Machine<Fetching> {
     bool operator==(const Document&) const = default;
   };
   struct Memory {
-    Phase phase = Phase::kStopped;
+    Phase phase = Phase::kIdle;
     NodeName source;           ///< probing, fetching, ending, diverged, needs initial sync: of whom
     OpTime own;                ///< its newest entry when it chose
     OpTime oldest;             ///< fetching: where the source's log began when it was probed

@@ -47,7 +47,7 @@ std::string whomItFollows(const machines::World& world) {
 /// The nearest source turns out to have less than the member; then it follows the primary.
 Sample fetching() {
   Sample sample{.type = "Fetching", .make = fetchingFromTheSecondChoice, .node = "n1", .outcome = whomItFollows};
-  for (const char* phase : {"stopped", "ending"})
+  for (const char* phase : {"idle", "ending"})
     sample.without.emplace_back(phase, "a command leads there; see its model");
   for (const char* phase : {"diverged", "too stale", "needs initial sync"})
     sample.without.emplace_back(phase, "nothing of that kind happens here; see its model");

@@ -79,7 +79,7 @@ std::optional<Status> refusedWith(const FetchOutcome& out) {
 }
 
 TEST(Fetching, BeginsWhenItIsToldToFollow) {  // REP-019
-  EXPECT_EQ(machines::resumed<Fetching>({.self = "me"}).next.memory.phase, FetchPhase::kStopped);
+  EXPECT_EQ(machines::resumed<Fetching>({.self = "me"}).next.memory.phase, FetchPhase::kIdle);
   const FetchOutcome out = after(stopped(), Follow{});
   EXPECT_EQ(phase(out), FetchPhase::kChoosing);
   EXPECT_TRUE(performed<LookAround>(out)->opens);
@@ -258,29 +258,29 @@ TEST(Fetching, StopsWhenTheFetchUnderWayIsOver) {  // REP-019
   EXPECT_TRUE(performed<CloseBuffer>(out));
   EXPECT_TRUE(mayPush(phase(out)));
   const FetchOutcome over = after(out.next, FetchIsOver{});
-  EXPECT_EQ(phase(over), FetchPhase::kStopped);
+  EXPECT_EQ(phase(over), FetchPhase::kIdle);
   EXPECT_FALSE(mayPush(phase(over)));
 }
 
 TEST(Fetching, ClosesTheBufferWhenItIsResumedAfterItWasToldToStop) {
   const Fetcher told = after(fetching(), StopFetching{}).next;
   const auto out = machines::resumed<Fetching>(told.document);
-  EXPECT_EQ(out.next.memory.phase, FetchPhase::kStopped);
+  EXPECT_EQ(out.next.memory.phase, FetchPhase::kIdle);
   EXPECT_TRUE(performed<CloseBuffer>(out)) << "the crash may have come first: the applier would wait for ever";
   EXPECT_FALSE(performed<CloseBuffer>(machines::resumed<Fetching>(fetching().document)));
 }
 
 TEST(Fetching, StopsAtOnceWithoutAFetch) {
-  EXPECT_EQ(phase(after(choosing(), StopFetching{})), FetchPhase::kStopped);
+  EXPECT_EQ(phase(after(choosing(), StopFetching{})), FetchPhase::kIdle);
   const FetchOutcome out = after(probing(), StopFetching{});
-  EXPECT_EQ(phase(out), FetchPhase::kStopped);
+  EXPECT_EQ(phase(out), FetchPhase::kIdle);
   EXPECT_TRUE(gaveUp<Probe>(out));
 }
 
 TEST(Fetching, IsStoppedAfterARollbackDuringWhichItWasTold) {
   const Fetcher now = after(after(fetching(), ended(FetchEnd::kDiverged)).next, StopFetching{}).next;
   EXPECT_EQ(now.memory.phase, FetchPhase::kDiverged);
-  EXPECT_EQ(phase(after(now, RollbackEnded{})), FetchPhase::kStopped);
+  EXPECT_EQ(phase(after(now, RollbackEnded{})), FetchPhase::kIdle);
 }
 
 TEST(Fetching, FollowsAgainAfterAStopThatHasNotEnded) {
