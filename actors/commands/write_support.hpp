@@ -57,7 +57,6 @@ Task<Status> betweenStatements(Request& request, TimePoint& lastYield);
 /// Failures that are the command's and not one statement's: it was interrupted, or the node is not the primary.
 bool endsCommand(const Status& status);
 
-/// One failed statement of a write command, as an element of `writeErrors`.
 /// Changes the one document of a collection whose `_id` is a text, in its own unit of work: `change` gets it (or null)
 /// and gives its next version, or nothing to remove it; it may be called again. The collection is made where it is
 /// missing. Errors: those of `openForWrite`, of writing, and of `change`.
@@ -82,6 +81,7 @@ Task<Status> changeDocument(Request& request, AuthorizedNamespace ns, std::strin
   co_return co_await writerOf(request).commit(body);
 }
 
+/// One failed statement of a write command, as an element of `writeErrors`.
 struct WriteError {
   int32_t index = 0;
   Status status;

@@ -36,7 +36,8 @@ void KeyManager::onStart() {
 }
 
 void KeyManager::look() {
-  const bool isDue = seen_ != server_->proofs->version() || environment().now() >= next_;
+  const bool isDue = seen_ != server_->proofs->version() || environment().now() >= next_ ||
+                     server_->operations.replicated->slots.newest() >= renewAt_;
   if (working_ || !isDue || !server_->membership->view()->isWritable()) return;
   working_ = true;
   start(provide());
@@ -60,6 +61,7 @@ Task<StatusWith<std::chrono::seconds>> KeyManager::provideKeys() {
   for (const auto& [id, expiresAt] : plan.lacking)
     keys.push_back({id, auth::randomBytes(server_->secrets, auth::SigningKey::kSecretBytes), expiresAt, {}});
   if (!keys.empty()) TROUPE_CO_TRY(co_await store(std::move(keys)));
+  renewAt_ = plan.renewAt;
   co_return plan.lookAgainAfter;
 }
 

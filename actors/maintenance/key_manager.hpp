@@ -31,6 +31,7 @@ class KeyManager final : public Actor {
   bool working_ = false;
   uint64_t seen_ = 0;  ///< version of the keys at the last look
   TimePoint next_{};
+  bson::Timestamp renewAt_;  ///< or at this cluster time, which others may move on at any moment
   int64_t made_ = 0;
   std::string lastError_;
 };

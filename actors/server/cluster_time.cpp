@@ -1,9 +1,11 @@
 #include "actors/server/cluster_time.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "actors/replication/replication_progress.hpp"
+#include "actors/server/command.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/time_proofs.hpp"
 #include "storage/oplog/replicated_writes.hpp"
@@ -18,9 +20,14 @@ bool mayAdvance(const Request& request) {
          request.client().allows(auth::Action::kAdvanceClusterTime, auth::Resource::cluster());
 }
 
-/// Clients send it back as it is.
-bson::Document gossipOf(const Request& request, bson::Timestamp time) {
-  const auth::TimeProof proof = mayAdvance(request) ? auth::TimeProof() : request.server().proofs->sign(time);
+/// Clients send it back as it is. Nothing for one whose times have to be proven while there is no proof: other members
+/// would refuse it, and with it all the client's commands.
+std::optional<bson::Document> gossipOf(const Request& request, bson::Timestamp time) {
+  auth::TimeProof proof;
+  if (!mayAdvance(request)) {
+    proof = request.server().proofs->sign(time);
+    if (proof.isDummy()) return std::nullopt;
+  }
   return bson::doc("clusterTime", time, "signature",
                    bson::doc("hash", bson::Binary{bson::kBinaryGeneric, proof.hash}, "keyId", proof.keyId));
 }
@@ -60,8 +67,11 @@ Status takeClusterTime(const Request& request) {
   TROUPE_TRY(checkDistance(server, time));
   if (!mayAdvance(request)) {
     const bson::Element signature = gossiped["signature"];
-    TROUPE_TRY(
-        server.proofs->verify(time, signature.is(bson::Type::kDocument) ? signature.asDocument() : bson::View()));
+    const Status proven =
+        server.proofs->verify(time, signature.is(bson::Type::kDocument) ? signature.asDocument() : bson::View());
+    // A member that has no key yet lets its clients greet it and log in.
+    const bool isForStrangers = request.command->requirement.target == Requirement::Target::kNobody;
+    if (!proven.isOK()) return isForStrangers ? Status::OK() : proven;
   }
   clock.advanceTo(time);
   return Status::OK();
@@ -73,7 +83,8 @@ void appendTimes(Request& request) {
   const bson::Timestamp time = operationTime(request);
   const bson::Timestamp known = std::max(time, server.operations.replicated->slots.newest());
   if (known == bson::Timestamp{}) return;
-  request.reply().append("$clusterTime", gossipOf(request, known)).append("operationTime", time);
+  if (const auto gossip = gossipOf(request, known)) request.reply().append("$clusterTime", *gossip);
+  request.reply().append("operationTime", time);
 }
 
 }  // namespace troupe::server

@@ -41,7 +41,7 @@ storage::WriteConcern writeDefault(const ServerContext& server, const ConcernDef
 
 void applyWriteDefault(const ServerContext& server, const ConcernDefaults& set, storage::WriteConcern& concern) {
   if (!concern.given) concern = writeDefault(server, set);
-  else if (!concern.namesW && set.write) concern.takeW(*set.write);
+  else if (!concern.namesW) concern.takeW(writeDefault(server, set));
 }
 
 }  // namespace

@@ -11,7 +11,14 @@ namespace {
 
 std::string idBytesOf(bson::View document) { return std::string(document["_id"].raw()); }
 
+std::string idBytesOf(std::string_view text) {
+  return text.empty() ? std::string() : idBytesOf(bson::doc("_id", text).view());
+}
+
 }  // namespace
+
+ObservedDocuments::ObservedDocuments(storage::Namespace ns, std::string_view only)
+    : ns_(std::move(ns)), only_(idBytesOf(only)) {}
 
 void ObservedDocuments::attach(RightsCollection stored) {
   stored_.emplace(std::move(stored));
@@ -28,12 +35,18 @@ StatusWith<std::shared_ptr<const ObservedDocuments::All>> ObservedDocuments::all
   }
   auto read = std::make_shared<All>();
   TROUPE_TRY(stored_->each([&](bson::View document) {
-    read->insert_or_assign(idBytesOf(document), Known{bson::Document(document), {}});
+    if (std::string key = idBytesOf(document); counts(key))
+      read->insert_or_assign(std::move(key), Known{bson::Document(document), {}});
     return true;
   }));
+  // Nothing of it is later; what was written earlier is taken for as late as that.
+  const bson::Timestamp asOf = stored_->lastApplied();
+  for (auto& [key, known] : *read) known.since = asOf;
   const std::lock_guard lock(mutex_);
-  for (const auto& [key, known] : *known_) read->insert_or_assign(key, known);  // newer than what a reader sees
-  if (version() != seen) return std::shared_ptr<const All>(std::move(read));    // a removal may have been missed
+  // What was heard of is newer than what a reader sees.
+  for (const auto& [key, at] : removed_) read->erase(key);
+  for (const auto& [key, known] : *known_) read->insert_or_assign(key, known);
+  if (version() != seen) return std::shared_ptr<const All>(std::move(read));  // they may have been removed at once
   known_ = std::move(read);
   isComplete_ = true;
   return std::shared_ptr<const All>(known_);
@@ -42,6 +55,8 @@ StatusWith<std::shared_ptr<const ObservedDocuments::All>> ObservedDocuments::all
 void ObservedDocuments::forgetAll() {
   const std::lock_guard lock(mutex_);
   known_ = std::make_shared<All>();
+  removed_.clear();
+  clearedAt_ = {};
   isComplete_ = false;
   version_.fetch_add(1, std::memory_order_acq_rel);
 }
@@ -62,20 +77,18 @@ Status ObservedDocuments::onUpdate(storage::RecoveryUnit& unit, const storage::C
 
 Status ObservedDocuments::onRemove(storage::RecoveryUnit& unit, const storage::Collection&,
                                    const storage::RemoveOperation& removed) {
-  unit.onCommit([this, key = idBytesOf(removed.document)](auto) {
-    const std::lock_guard lock(mutex_);
-    changing().erase(key);
-  });
+  std::string key = idBytesOf(removed.document);
+  if (counts(key)) unit.onCommit([this, key](std::optional<bson::Timestamp> at) { remove(key, at); });
   return Status::OK();
 }
 
 Status ObservedDocuments::onTruncate(storage::RecoveryUnit& unit, const storage::Collection&, const OpTime&) {
-  unit.onCommit([this](auto) { clear(); });
+  unit.onCommit([this](std::optional<bson::Timestamp> at) { clear(at); });
   return Status::OK();
 }
 
 Status ObservedDocuments::onDrop(storage::RecoveryUnit& unit, const storage::Collection&, const OpTime&) {
-  unit.onCommit([this](auto) { clear(); });
+  unit.onCommit([this](std::optional<bson::Timestamp> at) { clear(at); });
   return Status::OK();
 }
 
@@ -86,22 +99,39 @@ Status ObservedDocuments::onRename(storage::RecoveryUnit& unit, const storage::R
 }
 
 void ObservedDocuments::putOnCommit(storage::RecoveryUnit& unit, bson::View document) {
+  if (!counts(idBytesOf(document))) return;
   unit.onCommit([this, copy = bson::Document(document)](std::optional<bson::Timestamp> at) { put(copy, at); });
 }
 
-/// Of two changes that are committed side by side the later one stays, whichever is told first.
+/// Of changes that are committed side by side the last one stays, whichever is told first.
+bool ObservedDocuments::isOvertaken(const std::string& key, std::optional<bson::Timestamp> at) const {
+  if (!at) return false;
+  const auto known = known_->find(key);
+  const auto removed = removed_.find(key);
+  return *at < clearedAt_ || (known != known_->end() && *at < known->second.since) ||
+         (removed != removed_.end() && *at < removed->second);
+}
+
 void ObservedDocuments::put(bson::Document document, std::optional<bson::Timestamp> at) {
   const std::lock_guard lock(mutex_);
   const std::string key = idBytesOf(document);
-  const bson::Timestamp since = at.value_or(bson::Timestamp{});
-  const auto before = known_->find(key);
-  if (at && before != known_->end() && before->second.since > since) return;
-  changing().insert_or_assign(key, Known{std::move(document), since});
+  if (isOvertaken(key, at)) return;
+  changing().insert_or_assign(key, Known{std::move(document), at.value_or(bson::Timestamp{})});
+  removed_.erase(key);
 }
 
-void ObservedDocuments::clear() {
+void ObservedDocuments::remove(const std::string& key, std::optional<bson::Timestamp> at) {
+  const std::lock_guard lock(mutex_);
+  if (isOvertaken(key, at)) return;
+  changing().erase(key);
+  removed_.insert_or_assign(key, at.value_or(bson::Timestamp{}));
+}
+
+void ObservedDocuments::clear(std::optional<bson::Timestamp> at) {
   const std::lock_guard lock(mutex_);
   changing().clear();
+  removed_.clear();
+  clearedAt_ = at.value_or(bson::Timestamp{});
   isComplete_ = true;
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "actors/server/rights_collection.hpp"
 #include "messaging/bson/document.hpp"
@@ -24,11 +25,12 @@ class ObservedDocuments final : public storage::WriteObserver {
  public:
   struct Known {
     bson::Document document;
-    bson::Timestamp since;  ///< when it was written, if that was observed
+    bson::Timestamp since;  ///< when it was written, or no earlier than that; zero on a node that stands alone
   };
   using All = std::map<std::string, Known>;  ///< by the bytes of their `_id`
 
-  explicit ObservedDocuments(storage::Namespace ns) : ns_(std::move(ns)) {}
+  /// `only`: the text that is the `_id` of the one document that counts; empty: all do.
+  explicit ObservedDocuments(storage::Namespace ns, std::string_view only = {});
 
   /// Where they are read from, at once if they can be; before the first `all`.
   void attach(RightsCollection stored);
@@ -51,18 +53,26 @@ class ObservedDocuments final : public storage::WriteObserver {
   Status onRename(storage::RecoveryUnit& unit, const storage::RenameOperation& renamed) override;
 
  private:
+  bool counts(const std::string& key) const { return only_.empty() || key == only_; }
   void putOnCommit(storage::RecoveryUnit& unit, bson::View document);
   void put(bson::Document document, std::optional<bson::Timestamp> at);
-  void clear();
+  void remove(const std::string& key, std::optional<bson::Timestamp> at);
+  void clear(std::optional<bson::Timestamp> at);
+  /// With the lock held: whether a change of that time has been overtaken by a later one.
+  bool isOvertaken(const std::string& key, std::optional<bson::Timestamp> at) const;
   /// With the lock held: a change of what others may hold.
   All& changing();
 
   const storage::Namespace ns_;
+  const std::string only_;
   std::optional<RightsCollection> stored_;
   std::atomic<uint64_t> version_{1};
   std::mutex mutex_;
   std::shared_ptr<All> known_ = std::make_shared<All>();
-  bool isComplete_ = false;  ///< what was there before the first observed change has been read
+  /// When documents were removed: of two commits the later one may be told first, and a reader may still see them.
+  std::map<std::string, bson::Timestamp> removed_;
+  bson::Timestamp clearedAt_;  ///< when all were removed
+  bool isComplete_ = false;    ///< what was there before the first observed change has been read
 };
 
 }  // namespace troupe::server

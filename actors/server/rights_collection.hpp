@@ -39,6 +39,8 @@ class RightsCollection {
   StatusWith<std::optional<bson::Document>> find(std::string_view id) const;
   /// Calls `use` with each document until it answers false.
   Status each(const std::function<bool(bson::View)>& use) const;
+  /// A time that no document which has been read by now is later than; zero on a node that stands alone.
+  bson::Timestamp lastApplied() const { return services_.times ? services_.times->lastApplied() : bson::Timestamp(); }
 
  private:
   storage::Catalog& catalog_;

@@ -16,13 +16,11 @@ bson::Timestamp extended(bson::Timestamp time, std::chrono::seconds by) {
   return {static_cast<uint32_t>(std::min<int64_t>(seconds, std::numeric_limits<uint32_t>::max())), 0};
 }
 
-/// Until only one key is left that has not expired.
-std::chrono::seconds restOf(std::vector<bson::Timestamp> expiries, bson::Timestamp now) {
-  if (expiries.size() < kKeysAhead) return kLongestRest;
+/// When only one key is left that has not expired.
+bson::Timestamp renewalOf(std::vector<bson::Timestamp> expiries) {
+  if (expiries.size() < kKeysAhead) return bson::Timestamp{std::numeric_limits<uint32_t>::max(), 0};
   std::ranges::sort(expiries);
-  const bson::Timestamp last = expiries[expiries.size() - kKeysAhead];
-  return std::clamp(std::chrono::seconds(int64_t{last.seconds} - int64_t{now.seconds}), std::chrono::seconds(1),
-                    kLongestRest);
+  return expiries[expiries.size() - kKeysAhead];
 }
 
 }  // namespace
@@ -45,7 +43,9 @@ KeyPlan planKeys(std::span<const KeyLifetime> present, bson::Timestamp now, std:
     expiries.push_back(expiresAt);
     end = expiresAt;
   }
-  plan.lookAgainAfter = restOf(std::move(expiries), now);
+  plan.renewAt = renewalOf(std::move(expiries));
+  plan.lookAgainAfter = std::clamp(std::chrono::seconds(int64_t{plan.renewAt.seconds} - int64_t{now.seconds}),
+                                   std::chrono::seconds(1), kLongestRest);
   return plan;
 }
 

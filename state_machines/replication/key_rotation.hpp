@@ -19,6 +19,7 @@ struct KeyLifetime {
 struct KeyPlan {
   std::vector<KeyLifetime> lacking;       ///< to be made now, the first to expire first
   std::chrono::seconds lookAgainAfter{};  ///< once they are there
+  bson::Timestamp renewAt;                ///< or when the cluster time has come to this: only one key is left then
 };
 
 /// There are always two keys that sign what comes: the present one, and the next, which members have long before it is

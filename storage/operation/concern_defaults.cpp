@@ -28,6 +28,8 @@ StatusWith<std::optional<ReadConcernLevel>> readDefault(bson::View given) {
 StatusWith<WriteConcern> writeDefault(bson::View given) {
   TROUPE_ASSIGN(WriteConcern concern, WriteConcern::parse(given));
   const bool asksNobody = concern.w == 0 && !concern.majority && !concern.named && !concern.tagged;
+  if (!concern.namesW || (concern.named && concern.mode.empty()))
+    return badValue("the default write concern needs a 'w': a number of members, 'majority' or the name of a mode");
   if (asksNobody) return badValue("Unsupported default write concern: w: 0");
   concern.given = concern.namesW = false;  // of the commands that it is for
   concern.provenance = Provenance::kCustomDefault;

@@ -26,10 +26,10 @@
 #include "storage/oplog/oplog_replay.hpp"
 #include "storage/oplog/oplog_writer.hpp"
 #include "storage/oplog/truncate_after_point.hpp"
-#include "storage/query/match/match_parser.hpp"
 #include "supervisors/assembly/following.hpp"
 #include "supervisors/assembly/initial_sync_wiring.hpp"
 #include "supervisors/assembly/link_wiring.hpp"
+#include "supervisors/assembly/part_functions.hpp"
 #include "supervisors/assembly/replication_wiring.hpp"
 #include "supervisors/assembly/rollback_wiring.hpp"
 #include "supervisors/assembly/topology_wiring.hpp"
@@ -49,43 +49,6 @@ constexpr int kWorkers = 3;  // two may be kept busy by long work (WorkLength)
 
 int64_t wallMillisOf(const Environment& environment) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(environment.wallNow().time_since_epoch()).count();
-}
-
-/// Partial indexes ask the query language whether they hold a document.
-StatusWith<storage::DocumentFilter> makeFilter(bson::View expression, const bson::Collator* collator) {
-  query::ParseContext context;
-  context.collator = collator;
-  TROUPE_ASSIGN(auto parsed, query::parseMatch(expression, context));
-  const std::shared_ptr<const query::MatchExpression> shared = std::move(parsed);
-  return storage::DocumentFilter([shared](bson::View document) { return shared->matches(document); });
-}
-
-/// Repeatable, for nodes whose environment is: no secret stays one that comes from it.
-auth::RandomSource randomFrom(Environment& environment) {
-  return [&environment](void* bytes, size_t size) {
-    auto* at = static_cast<unsigned char*>(bytes);
-    for (size_t i = 0; i < size; ++i) at[i] = static_cast<unsigned char>(environment.random());
-  };
-}
-
-storage::ConflictRetryOptions conflictRetryOf(const server::Parameters& parameters) {
-  storage::ConflictRetryOptions options;
-  options.temporarilyUnavailable = parameters.enableTemporarilyUnavailableExceptions;
-  options.temporarilyUnavailableMaxRetries = static_cast<int>(parameters.temporarilyUnavailableMaxRetries);
-  options.temporarilyUnavailableBackoffBase =
-      std::chrono::milliseconds(parameters.temporarilyUnavailableBackoffBaseMillis);
-  return options;
-}
-
-std::vector<bson::Document> rowsOf(const Registry& registry, bson::View filter) {
-  RowFilter wanted;
-  wanted.type = std::string(filter["type"].toStringOr());
-  wanted.phase = std::string(filter["phase"].toStringOr());
-  wanted.under = std::string(filter["under"].toStringOr());
-  wanted.limit = static_cast<size_t>(std::max<int64_t>(0, filter["limit"].toInt64()));
-  std::vector<bson::Document> rows;
-  for (const auto& row : registry.rows(wanted)) rows.push_back(row.toBson());
-  return rows;
 }
 
 Task<Status> awaitStatus(Future<Status> future) { co_return co_await future; }
@@ -135,7 +98,8 @@ struct NodeAssembly::Parts {
   bson::ObjectIdGenerator objectIds;
   server::HelloState hello;
   server::UserChanges userChanges;
-  server::ObservedDocuments signingKeys{server::kSigningKeys}, settings{server::kSettings};  ///< of a member
+  server::ObservedDocuments signingKeys{server::kSigningKeys};                           ///< of a member
+  server::ObservedDocuments settings{server::kSettings, storage::ConcernDefaults::kId};  ///< likewise
   server::CappedWaiters cappedWaiters;
   server::Profiler profiler;
   machines::DocumentRemovals removals;
@@ -348,9 +312,9 @@ void NodeAssembly::Parts::makeContext() {
           },
       .membership = membership.get(),
       .progress = progress.get(),
-      .oplog = oplog.get(),
       .proofs = proofs.get(),
       .defaultConcerns = defaultConcerns.get(),
+      .oplog = oplog.get(),
       .operations = operations(),
       .writes = {*node, *catalog}});
   context->writes.conflicts = &context->conflicts;

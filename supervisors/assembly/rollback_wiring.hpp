@@ -11,9 +11,8 @@ namespace troupe::supervisors {
 
 /// What a rollback has to do with the rest of the node: operations end, the topology changes its state, background work
 /// and builds of indexes stop, what is remembered of the data is forgotten (`forget`), a failure ends the node. The
-/// caller adds what
-/// fetches and applies: `members`, `stable`, `resetTimes`, `stopFollowing` and `followAgain`. All that is referred to
-/// outlives the rollback actor.
+/// caller adds what fetches and applies: `members`, `stable`, `resetTimes`, `stopFollowing` and `followAgain`. All that
+/// is referred to outlives the rollback actor.
 replication::RollbackParts wireRollback(server::ServerContext& server, std::shared_ptr<machines::StorageAccess> storage,
                                         storage::OplogStore& oplog, storage::TruncateAfterPoint& endOfLog,
                                         replication::Membership& membership, std::function<void()> forget,

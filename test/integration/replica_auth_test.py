@@ -41,7 +41,7 @@ class Guarded(unittest.TestCase):
         cls.group.have_data()
         primary = cls.group.primary()
         primary.command("createRole", "clockmaker", privileges=PRIVILEGES, roles=[])
-        primary.command("createUser", "clock", pwd="tick", roles=["clockmaker"])
+        primary.command("createUser", "clock", pwd="tick", roles=["clockmaker"], writeConcern={"w": 3})
 
     def setUp(self):
         self.primary = self.group.settled(60)
@@ -55,6 +55,9 @@ class Guarded(unittest.TestCase):
         with self.as_clock(member) as client:
             admin = client.get_database("admin", read_preference=ReadPreference.SECONDARY_PREFERRED)
             return sorted(admin["system.keys"].find(), key=lambda k: k["_id"])
+
+    def key_of_time(self, member):
+        return member.hello().get("$clusterTime", {}).get("signature", {}).get("keyId")
 
     def time_of(self, member):
         return member.hello()["$clusterTime"]
@@ -108,7 +111,7 @@ class Guarded(unittest.TestCase):
         self.assertEqual([len(k["key"]) for k in keys], [20, 20])
         for member in self.group.members:
             self.assertEqual(self.keys_of(member), keys)
-            self.assertEqual(self.time_of(member)["signature"]["keyId"], keys[0]["_id"])
+            self.assertTrue(eventually(lambda m=member: self.key_of_time(m) == keys[0]["_id"]), "a key signs once a majority has it")
         with self.assertRaises(pymongo.errors.OperationFailure) as caught:
             with self.primary.client(username="root", password="toor") as client:
                 client.admin["system.keys"].find_one()

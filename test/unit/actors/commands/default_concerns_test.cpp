@@ -118,18 +118,18 @@ TEST_F(DefaultConcernsTest, ADefaultLevelDecidesWhatIsRead) {
   ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 2}]})"));
   EXPECT_EQ(batch(R"({"find": "c"})").size(), 1u);
   EXPECT_EQ(batch(R"({"find": "c", "readConcern": {"level": "local"}})").size(), 2u);
-  EXPECT_EQ(run(R"({"count": "c"})")["n"].toInt64(), 1);
+  EXPECT_EQ(run(R"({"count": "c", "query": {"_id": {"$gt": 0}}})")["n"].toInt64(), 1);
   EXPECT_TRUE(succeeds(R"({"aggregate": 1, "pipeline": [{"$currentOp": {}}], "cursor": {}})", "admin"))
       << "a stage that takes no other level is read as if none was set";
   EXPECT_FALSE(batch(R"({"find": "oplog.rs"})", "local").empty());
   server.engine->setDiskFault({});
 }
 
-TEST_F(DefaultConcernsTest, AWriteConcernWithoutWTakesTheOneThatWasSet) {
+TEST_F(DefaultConcernsTest, AWriteConcernWithoutWTakesTheDefaultOne) {
   constexpr const char* kPartial = R"({"insert": "c", "documents": [{}], "writeConcern": {"j": true}})";
-  EXPECT_TRUE(holds(profiled(kPartial), parse(R"({"writeConcern": {"w": 1, "j": true}})")));
-  ASSERT_EQ(set(R"("defaultWriteConcern": {"w": "majority"})"), 0);
   EXPECT_TRUE(holds(profiled(kPartial), parse(R"({"writeConcern": {"w": "majority", "j": true}})")));
+  ASSERT_EQ(set(R"("defaultWriteConcern": {"w": 1})"), 0);
+  EXPECT_TRUE(holds(profiled(kPartial), parse(R"({"writeConcern": {"w": 1, "j": true}})")));
 }
 
 TEST_F(DefaultConcernsTest, AreADocumentThatAnybodyMayChange) {

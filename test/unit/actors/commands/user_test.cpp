@@ -154,6 +154,18 @@ TEST_F(UserTest, TheLocalhostExceptionEndsWithItsCommand) {
   EXPECT_FALSE(server.client->localhostException);
 }
 
+TEST_F(UserTest, ALocalClientMayMakeTheSetWhileThereIsNoUser) {
+  constexpr const char* kInitiate = R"({"replSetInitiate": {}})";
+  constexpr int64_t kNoReplication = 76, kUnauthorized = 13;
+  EXPECT_EQ(code(kInitiate, "admin"), kNoReplication) << "it got as far as that";
+  EXPECT_EQ(codeAs(server.connect(false), kInitiate, "admin"), kUnauthorized) << "from afar";
+  server.parameters.enableLocalhostAuthBypass = false;
+  EXPECT_EQ(codeAs(server.connect(), kInitiate, "admin"), kUnauthorized);
+  server.parameters.enableLocalhostAuthBypass = true;
+  makeRoot();
+  EXPECT_EQ(codeAs(server.connect(), kInitiate, "admin"), kUnauthorized) << "there is somebody to log in as";
+}
+
 TEST_F(UserTest, RestrictionsThatNobodyWouldCheckAreRefused) {
   makeRoot();
   const auto root = loggedIn("root");

@@ -99,10 +99,10 @@ TEST_F(SignedTimesTest, ForgedTimesAreRefusedAndMoveNothing) {  // CLK-006
   EXPECT_EQ(ping(bson::doc("clusterTime", forged, "signature", bson::doc("keyId", right.keyId)))["code"].toInt64(),
             kTimeProofMismatch);
   const auto stranger = server.connect(false);
-  EXPECT_EQ(
-      server.run(bson::doc("hello", 1, "$clusterTime", bson::doc("clusterTime", forged)), "admin", stranger)["code"]
-          .toInt64(),
-      kKeyNotFound);
+  EXPECT_TRUE(
+      server.run(bson::doc("hello", 1, "$clusterTime", bson::doc("clusterTime", forged)), "admin", stranger)["ok"]
+          .truthy())
+      << "it can log in to a member that has no key";
   EXPECT_EQ(now(), before);
 }
 
@@ -136,8 +136,8 @@ TEST_F(SignedTimesTest, TheNextKeyTakesOverWhenOneExpires) {  // CLK-008
   EXPECT_EQ(codeOf(time, auth::proofOf(first[0], time)), kKeyNotFound) << "an old key moves no clock beyond its end";
   EXPECT_EQ(codeOf(time, auth::proofOf(first[1], time)), 0);
   EXPECT_EQ(proofIn(run(R"({"ping": 1})")).keyId, first[1].id);
-  server.node.advance(2h);
-  ASSERT_EQ(keys().size(), 3u) << "there is a key for the time after it again";
+  server.node.advance(2s);
+  ASSERT_EQ(keys().size(), 3u) << "there is a key for the time after it again, though nobody's clock has come so far";
   EXPECT_EQ(keys()[2].expiresAt.seconds, first[1].expiresAt.seconds + 7'776'000);
   EXPECT_EQ(proofIn(run(R"({"ping": 1})")).keyId, first[1].id);
 }
@@ -146,7 +146,7 @@ TEST_F(SignedTimesTest, KeysThatAreLostAreMadeAnew) {
   const auto lost = keys();
   drop(kSigningKeys);
   EXPECT_TRUE(keys().empty());
-  EXPECT_TRUE(proofIn(run(R"({"ping": 1})")).isDummy());
+  EXPECT_FALSE(run(R"({"ping": 1})").view().has("$clusterTime")) << "others would refuse what nobody has signed";
   server.node.advance(3s);
   ASSERT_EQ(keys().size(), 2u);
   EXPECT_GT(keys()[0].id, lost[1].id);

@@ -53,15 +53,29 @@ TEST_F(ObservedDocumentsTest, KnowsWhatWasThereAndWhatIsWrittenSince) {
   EXPECT_EQ(known(), Names({"a=5", "b=2"}));
 }
 
-/// A member reads only whole batches, and would find less than it has heard.
-TEST_F(ObservedDocumentsTest, WhatIsWrittenBeforeTheNextReadIsNotLost) {
-  observed().forgetAll();
-  EXPECT_TRUE(succeeds(R"({"update": "small", "updates": [{"q": {"_id": "before"}, "u": {"$set": {"n": 2}}}]})"));
-  EXPECT_EQ(known(), Names({"before=2"}));
-  storage::Locker closing(server.locks);
-  ASSERT_TRUE(closing.tryAcquire(storage::ResourceId::global(), storage::LockMode::kX));
-  EXPECT_EQ(known(), Names({"before=2"})) << "nothing is read any more";
-  closing.releaseAll();
+/// Two commits side by side: the handlers of the later one may run first.
+TEST_F(ObservedDocumentsTest, OfTwoChangesTheLaterOneStaysWhicheverIsToldFirst) {
+  const bson::Document document = bson::doc("_id", "late", "n", 1);
+  const auto told = [&](uint32_t seconds, auto change) {
+    storage::OperationContext operation(server.server->operations);
+    storage::RecoveryUnit& unit = operation.recoveryUnit();
+    operation.setWriteMode(storage::WriteMode::kApplied);
+    storage::WriteUnitOfWork work(unit);
+    ASSERT_TRUE(unit.setCommitTimestamp({seconds, 1}).isOK());
+    change(unit);
+    ASSERT_TRUE(work.commit().isOK());
+  };
+  const storage::CollectionPtr collection = server.catalog->find(kSmall);
+  const storage::RecordId id;
+  told(20, [&](auto& unit) { (void)observed().onRemove(unit, *collection, {.id = id, .document = document}); });
+  told(10, [&](auto& unit) {
+    (void)observed().onUpdate(unit, *collection, {.id = id, .before = document, .after = document});
+  });
+  EXPECT_EQ(known(), Names({"before=1"}));
+  told(30, [&](auto& unit) {
+    (void)observed().onUpdate(unit, *collection, {.id = id, .before = document, .after = document});
+  });
+  EXPECT_EQ(known(), Names({"before=1", "late=1"}));
 }
 
 TEST_F(ObservedDocumentsTest, FollowsTheCollection) {

@@ -45,7 +45,8 @@ TEST(ConcernDefaults, WhatIsNotSuitableIsRefused) {
                             R"({"level": null})", R"({"provenance": "customDefault"})",
                             R"({"level": "local", "afterClusterTime": {"$timestamp": {"t": 1, "i": 1}}})"})
     EXPECT_EQ(changed({}, level, "").status(), ErrorCode::kBadValue) << level;
-  EXPECT_EQ(changed({}, "", R"({"w": 0})").status(), ErrorCode::kBadValue);
+  for (const char* write : {R"({"w": 0})", R"({"j": true})", R"({"wtimeout": 5000})", R"({"w": null})"})
+    EXPECT_EQ(changed({}, "", write).status(), ErrorCode::kBadValue) << write;
   EXPECT_EQ(changed({}, "", R"({"w": 51})").status(), ErrorCode::kFailedToParse);
   EXPECT_EQ(changed({}, R"({"x": 1})", "").status(), ErrorCode::kUnknownField);
 }
