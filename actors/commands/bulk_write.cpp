@@ -113,13 +113,15 @@ class BulkWrite {
         ordered_(request.flag("ordered", true)),
         errorsOnly_(request.flag("errorsOnly")),
         bypass_(request.flag("bypassDocumentValidation")),
-        rows_(request.operation().memory()) {}
+        rows_(request.operation().memory()),
+        retried_(request) {}
   ~BulkWrite() { request_.operation().setStatements({}); }
 
   /// Reads all operations and resolves all namespaces they name before anything is written.
   Task<Status> prepare() {
     TROUPE_CO_ASSIGN(const auto ops, request_.documents("ops"));
     TROUPE_CO_TRY(checkBatchSize(ops.size()));
+    TROUPE_CO_TRY(checkStatementIds(request_, ops.size()));
     TROUPE_CO_ASSIGN(const auto entries, request_.documents("nsInfo"));
     if (entries.size() > ops.size())
       co_return Status(ErrorCode::kInvalidLength, "bulkWrite.nsInfo has " + std::to_string(entries.size()) +
@@ -133,6 +135,7 @@ class BulkWrite {
     for (size_t i = 0; i < ops.size(); ++i) {
       TROUPE_CO_TRY(co_await betweenStatements(request_, lastYield_));
       TROUPE_CO_ASSIGN(const auto operation, parseOperation(ops[i], i, names.size()));
+      TROUPE_CO_TRY(checkMayBeRetried(request_, operation.body["multi"].truthy(), "multi=true"));
       needed[operation.ns] |= auth::actions({operation.kind->action});
       if (operation.is(kUpdateOperation) && operation.body["upsert"].truthy())
         needed[operation.ns] |= auth::actions({auth::Action::kInsert});
@@ -168,6 +171,7 @@ class BulkWrite {
     reply.append("nInserted", static_cast<int32_t>(inserted_)).append("nMatched", static_cast<int32_t>(matched_));
     reply.append("nModified", static_cast<int32_t>(modified_)).append("nUpserted", static_cast<int32_t>(upserted_));
     reply.append("nDeleted", static_cast<int32_t>(deleted_));
+    retried_.appendTo(reply);
     co_return Status::OK();
   }
 
@@ -236,8 +240,8 @@ class BulkWrite {
     for (size_t i = first; i < end; ++i) batch.documents.push_back(partOf(operations_[i].body, "document"));
     InsertOutcome outcome;
     const AuthorizedNamespace ns = *namespaces_[operations_[first].ns];
-    const Status status = co_await insertBatch(request_, ns, std::move(batch), outcome);
-    inserted_ += outcome.inserted;
+    const Status status = co_await insertBatch(request_, ns, std::move(batch), retried_, outcome);
+    inserted_ += outcome.inserted + outcome.retried;
     if (!status.isOK() && endsCommand(status)) co_return status;
     std::map<int32_t, Status> failed;
     for (const WriteError& error : outcome.errors.all()) failed.emplace(error.index, error.status);
@@ -269,16 +273,23 @@ class BulkWrite {
     return m;
   }
 
+  Task<StatusWith<ModificationOutcome>> outcomeOf(BulkOperation operation, int32_t position) {
+    TROUPE_CO_ASSIGN(auto before, retried_.outcomeOf(position, operation.is(kDeleteOperation)));
+    if (before) co_return std::move(*before);
+    request_.operation().setStatements({&position, 1});
+    const AuthorizedNamespace ns = *namespaces_[operation.ns];
+    auto outcome = co_await modify(request_, ns, modificationOf(operation));
+    request_.operation().setStatements({});
+    co_return outcome;
+  }
+
   Task<Status> change(size_t at) {
     const BulkOperation& operation = operations_[at];
     const auto position = static_cast<int32_t>(at);
     const bool updates = operation.is(kUpdateOperation);
     ServerCounters& counters = request_.server().counters;
     (updates ? counters.update : counters.remove).fetch_add(1, std::memory_order_relaxed);
-    request_.operation().setStatements({&position, 1});
-    const AuthorizedNamespace ns = *namespaces_[operation.ns];
-    auto outcome = co_await modify(request_, ns, modificationOf(operation));
-    request_.operation().setStatements({});
+    auto outcome = co_await outcomeOf(operation, position);
     if (!outcome.isOK()) {
       if (endsCommand(outcome.status())) co_return outcome.status();
       noteFailure(position, outcome.status());
@@ -336,6 +347,7 @@ class BulkWrite {
   std::vector<BulkOperation> operations_;
   std::vector<std::optional<AuthorizedNamespace>> namespaces_;  ///< as nsInfo; none where no operation needs it
   ListedRows rows_;
+  RetriedStatements retried_;
   WriteErrors errors_;
   int64_t inserted_ = 0, matched_ = 0, modified_ = 0, upserted_ = 0, deleted_ = 0;
 };
@@ -357,6 +369,7 @@ constexpr Command kBulkWriteCommands[] = {
      .adminOnly = true,
      .stableApi = true,
      .allowedInTransaction = true,
+     .retryable = true,
      .arguments = kBulkWriteArguments,
      .run = bulkWrite},
 };

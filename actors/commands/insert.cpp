@@ -19,15 +19,18 @@ Task<Status> insert(Request& request) {
   auto documents = request.documents("documents");
   if (!documents.isOK()) co_return documents.status();
   TROUPE_CO_TRY(checkBatchSize(documents->size()));
+  TROUPE_CO_TRY(checkStatementIds(request, documents->size()));
   InsertBatch batch{.documents = std::move(*documents),
                     .ordered = request.flag("ordered", true),
                     .bypassValidation = request.flag("bypassDocumentValidation")};
   InsertOutcome outcome;
-  const Status status = co_await insertBatch(request, *ns, std::move(batch), outcome);
+  RetriedStatements retried(request);
+  const Status status = co_await insertBatch(request, *ns, std::move(batch), retried, outcome);
   request.operation().metrics.inserted = outcome.inserted;
   if (!status.isOK()) co_return status;
-  request.reply().append("n", static_cast<int32_t>(outcome.inserted));
+  request.reply().append("n", static_cast<int32_t>(outcome.inserted + outcome.retried));
   outcome.errors.appendTo(request);
+  retried.appendTo(request.reply());
   co_return Status::OK();
 }
 
@@ -39,6 +42,7 @@ constexpr Command kInsertCommands[] = {
      .stableApi = true,
      .namesCollection = true,
      .allowedInTransaction = true,
+     .retryable = true,
      .arguments = kInsertArguments,
      .run = insert},
 };

@@ -15,10 +15,11 @@ constexpr size_t kGroupBytes = 512 * 1024;
 /// The documents of one batch on their way into the collection.
 class Inserter {
  public:
-  Inserter(Request& request, const InsertBatch& batch, InsertOutcome& outcome)
+  Inserter(Request& request, const InsertBatch& batch, RetriedStatements& retried, InsertOutcome& outcome)
       : request_(request),
         work_(request.server(), request.operation()),
         batch_(batch),
+        retried_(retried),
         outcome_(outcome),
         unit_(request.operation().recoveryUnit()) {}
 
@@ -33,13 +34,19 @@ class Inserter {
   }
 
   /// Prepares documents from `next` on until a group is full; returns the first one that was left out.
-  size_t gather(size_t next) {
+  StatusWith<size_t> gather(size_t next) {
     const std::vector<bson::View>& documents = batch_.documents;
     group_.clear();
     made_.clear();
     indexes_.clear();
     size_t bytes = 0;
     while (next < documents.size() && group_.size() < kGroupDocuments && bytes < kGroupBytes) {
+      TROUPE_ASSIGN(const bool wasThere, retried_.contains(position(next)));
+      if (wasThere) {
+        ++outcome_.retried;
+        ++next;
+        continue;
+      }
       auto stored = documentToStore(documents[next], request_.server(), made_, EmptyTimestamps::kFill);
       Status status = stored.isOK() ? validator_.check(*stored) : stored.status();
       if (status.isOK()) status = request_.server().disk.roomFor(stored->size());
@@ -102,6 +109,7 @@ class Inserter {
   Request& request_;
   QueryResources work_;
   const InsertBatch& batch_;
+  RetriedStatements& retried_;
   InsertOutcome& outcome_;
   storage::CollectionPtr collection_;
   DocumentValidator validator_;
@@ -114,13 +122,16 @@ class Inserter {
 
 }  // namespace
 
-Task<Status> insertBatch(Request& request, AuthorizedNamespace ns, InsertBatch batch, InsertOutcome& outcome) {
+Task<Status> insertBatch(Request& request, AuthorizedNamespace ns, InsertBatch batch, RetriedStatements& retried,
+                         InsertOutcome& outcome) {
   auto target = co_await openForWrite(request, ns, IfMissing::kCreate);
   if (!target.isOK()) co_return target.status();
-  Inserter inserter(request, batch, outcome);
+  Inserter inserter(request, batch, retried, outcome);
   Status status = inserter.goOnWith(target->collection);
   while (outcome.settled < batch.documents.size() && status.isOK() && !inserter.isOver()) {
-    const size_t next = inserter.gather(outcome.settled);
+    const auto gathered = inserter.gather(outcome.settled);
+    if (!gathered.isOK()) co_return gathered.status();
+    const size_t next = *gathered;
     status = co_await inserter.insertGroup();
     inserter.settle();
     if (!status.isOK()) break;

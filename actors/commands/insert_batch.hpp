@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "actors/commands/retried_statements.hpp"
 #include "actors/commands/write_support.hpp"
 
 namespace troupe::commands {
@@ -17,13 +18,15 @@ struct InsertBatch {
 
 struct InsertOutcome {
   int64_t inserted = 0;
-  size_t settled = 0;  ///< this many documents are in, or among the errors
-  WriteErrors errors;  ///< by their position among the statements of the command
+  int64_t retried = 0;  ///< were in before: an earlier attempt of the command has added them
+  size_t settled = 0;   ///< this many documents are in, or among the errors
+  WriteErrors errors;   ///< by their position among the statements of the command
 };
 
 /// Adds them in groups that share a storage transaction; others run between two groups. An ordered batch ends with its
 /// first failed document. Errors: those that end the command, and of opening the collection, which is made when it does
-/// not exist; `outcome` then tells what was done before.
-Task<Status> insertBatch(Request& request, AuthorizedNamespace ns, InsertBatch batch, InsertOutcome& outcome);
+/// not exist, IncompleteTransactionHistory; `outcome` then tells what was done before.
+Task<Status> insertBatch(Request& request, AuthorizedNamespace ns, InsertBatch batch, RetriedStatements& retried,
+                         InsertOutcome& outcome);
 
 }  // namespace troupe::commands

@@ -160,6 +160,14 @@ void appendMetrics(bson::Builder& b, ServerContext& server) {
   b.close();
 }
 
+/// Of a member: what was sent again and not done again.
+void appendTransactions(bson::Builder& b, const ServerContext& server) {
+  if (!server.membership) return;
+  const ServerCounters& c = server.counters;
+  b.append("transactions", bson::doc("retriedCommandsCount", c.retriedCommands.load(), "retriedStatementsCount",
+                                     c.retriedStatements.load()));
+}
+
 /// The default concerns as this member of a set reads them.
 void appendDefaults(bson::Builder& b, const ServerContext& server) {
   if (!server.membership) return;
@@ -268,6 +276,7 @@ bson::Document serverStatus(ServerContext& server, bool histograms) {
   appendMetrics(b, server);
   appendReplication(b, server);
   appendDefaults(b, server);
+  appendTransactions(b, server);
   appendStorage(b, server);
   return b.finish();
 }

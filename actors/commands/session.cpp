@@ -101,9 +101,9 @@ Task<Status> endSessions(Request& request) {
   co_return Status::OK();
 }
 
-Task<Status> killSessions(Request& request) {
+/// Ends the sessions, and what others do in them.
+void killChosen(const Request& request, const ChosenSessions& chosen) {
   ServerContext& server = request.server();
-  TROUPE_CO_ASSIGN(const auto chosen, ChosenSessions::of(request, true));
   server.clients.each([&](Client& client) {
     if (client.connectionId == request.client().connectionId) return;
     const std::string users = client.userNames();
@@ -114,13 +114,18 @@ Task<Status> killSessions(Request& request) {
     });
   });
   endChosen(server, chosen);
+}
+
+Task<Status> killSessions(Request& request) {
+  TROUPE_CO_ASSIGN(const auto chosen, ChosenSessions::of(request, true));
+  killChosen(request, chosen);
   co_return Status::OK();
 }
 
 /// Takes patterns of users; without any, all sessions end. Patterns name users, whose sessions are not told apart here,
 /// so that a pattern ends all sessions as well.
 Task<Status> killAllSessions(Request& request) {
-  endChosen(request.server(), ChosenSessions::everyone());
+  killChosen(request, ChosenSessions::everyone());
   co_return Status::OK();
 }
 
@@ -145,7 +150,7 @@ constexpr Command kSessionCommands[] = {
      .stableApi = true,
      .run = killSessions},
     {.name = "killAllSessions",
-     .summary = "ends all sessions and their cursors",
+     .summary = "ends all sessions, their cursors and running operations",
      .requirement = {Requirement::Target::kCluster, auth::Action::kKillAnySession},
      .run = killAllSessions},
 };

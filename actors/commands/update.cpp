@@ -5,10 +5,12 @@
 #include "actors/commands/families.hpp"
 #include "actors/commands/modify.hpp"
 #include "actors/commands/query_support.hpp"
+#include "actors/commands/retried_statements.hpp"
 #include "actors/kernel/node.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/project/projection.hpp"
+#include "storage/sessions/retry_image.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -78,7 +80,19 @@ StatusWith<Modification> deleteStatement(const Request& request, bson::View stat
   return m;
 }
 
-using Parse = StatusWith<Modification> (*)(const Request&, bson::View);
+/// A write command whose statements are modifications.
+struct StatementKind {
+  std::string_view name;  ///< of the array
+  StatusWith<Modification> (*parse)(const Request&, bson::View);
+  bool removes;
+  /// Whether a statement changes all matches, which is not retryable, and how it says so.
+  bool (*isMulti)(bson::View);
+  std::string_view multi;
+};
+constexpr StatementKind kUpdates{"updates", updateStatement, false,
+                                 [](bson::View one) { return one["multi"].truthy(); }, "multi=true"};
+constexpr StatementKind kDeletes{"deletes", deleteStatement, true,
+                                 [](bson::View one) { return one["limit"].toInt64(-1) == 0; }, "limit=0"};
 using Note = std::function<void(int32_t index, ModificationOutcome&)>;
 
 /// Beside the command's own action: an upsert is an insert, too.
@@ -89,20 +103,29 @@ auth::ActionSet furtherActions(const Request& request, const std::vector<bson::V
   return further;
 }
 
-/// Runs all statements in order, collecting failures as writeErrors.
-Task<Status> runStatements(Request& request, std::string_view name, Parse parse, Note note) {
-  const auto statements = request.documents(name);
+/// Runs all statements in order, collecting failures as writeErrors; not those that an earlier attempt has executed.
+Task<Status> runStatements(Request& request, StatementKind kind, Note note) {
+  const auto statements = request.documents(kind.name);
   if (!statements.isOK()) co_return statements.status();
   TROUPE_CO_ASSIGN(const auto ns, request.target(furtherActions(request, *statements)));
   TROUPE_CO_TRY(checkBatchSize(statements->size()));
+  TROUPE_CO_TRY(checkStatementIds(request, statements->size()));
+  const bool isMulti = std::ranges::any_of(*statements, kind.isMulti);
+  TROUPE_CO_TRY(checkMayBeRetried(request, isMulti, kind.multi));
   const bool ordered = request.flag("ordered", true);
   WriteErrors errors;
+  RetriedStatements retried(request);
   TimePoint lastYield = request.server().node.environment().now();
   for (size_t i = 0; i < statements->size(); ++i) {
     TROUPE_CO_TRY(co_await betweenStatements(request, lastYield));
-    auto what = parse(request, (*statements)[i]);
+    auto what = kind.parse(request, (*statements)[i]);
     if (!what.isOK()) co_return what.status();
     const auto position = static_cast<int32_t>(i);
+    TROUPE_CO_ASSIGN(auto before, retried.outcomeOf(position, kind.removes));
+    if (before) {
+      note(position, *before);
+      continue;
+    }
     request.operation().setStatements({&position, 1});
     auto outcome = co_await modify(request, ns, std::move(*what));
     request.operation().setStatements({});
@@ -115,6 +138,7 @@ Task<Status> runStatements(Request& request, std::string_view name, Parse parse,
     if (ordered) break;
   }
   errors.appendTo(request);
+  retried.appendTo(request.reply());
   co_return Status::OK();
 }
 
@@ -126,7 +150,7 @@ Task<Status> update(Request& request) {
     modified += outcome.modified;
     if (outcome.upsertedId) upserted.emplace_back(index, std::move(*outcome.upsertedId));
   };
-  const Status status = co_await runStatements(request, "updates", updateStatement, note);
+  const Status status = co_await runStatements(request, kUpdates, note);
   ServerCounters& counters = request.server().counters;
   counters.update.fetch_add(1, std::memory_order_relaxed);
   counters.documentsUpdated.fetch_add(modified, std::memory_order_relaxed);
@@ -145,7 +169,7 @@ Task<Status> update(Request& request) {
 Task<Status> remove(Request& request) {
   int64_t deleted = 0;
   const Note note = [&](int32_t, ModificationOutcome& outcome) { deleted += outcome.modified; };
-  const Status status = co_await runStatements(request, "deletes", deleteStatement, note);
+  const Status status = co_await runStatements(request, kDeletes, note);
   ServerCounters& counters = request.server().counters;
   counters.remove.fetch_add(1, std::memory_order_relaxed);
   counters.documentsDeleted.fetch_add(deleted, std::memory_order_relaxed);
@@ -219,23 +243,44 @@ Status appendValue(Request& request, const std::optional<bson::Document>& docume
   return Status::OK();
 }
 
+Status answer(Request& request, const ModificationOutcome& outcome, const RetriedStatements& retried) {
+  bson::Builder& reply = request.reply();
+  reply.openDocument("lastErrorObject")
+      .append("n", static_cast<int32_t>(outcome.matched + (outcome.upsertedId ? 1 : 0)));
+  if (!request.flag("remove")) reply.append("updatedExisting", outcome.matched > 0);
+  if (outcome.upsertedId) reply.append("upserted", *outcome.upsertedId);
+  reply.close();
+  TROUPE_TRY(appendValue(request, request.flag("new") ? outcome.after : outcome.before));
+  retried.appendTo(reply);
+  return Status::OK();
+}
+
+/// In a numbered session the document is kept, with the write, to be answered with again.
+Task<StatusWith<ModificationOutcome>> modifyKeepingImage(Request& request, AuthorizedNamespace ns, Modification what) {
+  storage::OperationContext& operation = request.operation();
+  const bool wantsAfter = what.keepAfter && what.update.ok();
+  if (operation.retryable)
+    operation.retryImage = wantsAfter ? storage::RetryImage::kAfter : storage::RetryImage::kBefore;
+  auto outcome = co_await modify(request, ns, what);
+  operation.retryImage = storage::RetryImage::kNone;
+  co_return outcome;
+}
+
 Task<Status> findAndModify(Request& request) {
   auth::ActionSet further = bypassAction(request);
   further |= auth::actions({request.flag("remove") ? auth::Action::kRemove : auth::Action::kUpdate});
   if (request.flag("upsert")) further |= auth::actions({auth::Action::kInsert});
   TROUPE_CO_ASSIGN(const auto ns, request.target(further));
   if (Status status = checkFindAndModify(request); !status.isOK()) co_return status;
-  auto outcome = co_await modify(request, ns, findAndModifyStatement(request));
+  RetriedStatements retried(request);
+  const Modification what = findAndModifyStatement(request);
+  TROUPE_CO_ASSIGN(auto before, retried.outcomeWithDocument(what));
+  if (before) co_return answer(request, *before, retried);
+  auto outcome = co_await modifyKeepingImage(request, ns, what);
   if (!outcome.isOK()) co_return outcome.status();
   ServerCounters& counters = request.server().counters;
   (request.flag("remove") ? counters.remove : counters.update).fetch_add(1, std::memory_order_relaxed);
-  bson::Builder& reply = request.reply();
-  reply.openDocument("lastErrorObject")
-      .append("n", static_cast<int32_t>(outcome->matched + (outcome->upsertedId ? 1 : 0)));
-  if (!request.flag("remove")) reply.append("updatedExisting", outcome->matched > 0);
-  if (outcome->upsertedId) reply.append("upserted", *outcome->upsertedId);
-  reply.close();
-  co_return appendValue(request, request.flag("new") ? outcome->after : outcome->before);
+  co_return answer(request, *outcome, retried);
 }
 
 constexpr Command kUpdateCommands[] = {
@@ -246,6 +291,7 @@ constexpr Command kUpdateCommands[] = {
      .stableApi = true,
      .namesCollection = true,
      .allowedInTransaction = true,
+     .retryable = true,
      .arguments = kUpdateArguments,
      .run = update},
     {.name = "delete",
@@ -255,6 +301,7 @@ constexpr Command kUpdateCommands[] = {
      .stableApi = true,
      .namesCollection = true,
      .allowedInTransaction = true,
+     .retryable = true,
      .arguments = kDeleteArguments,
      .run = remove},
     {.name = "findAndModify",
@@ -265,6 +312,7 @@ constexpr Command kUpdateCommands[] = {
      .stableApi = true,
      .namesCollection = true,
      .allowedInTransaction = true,
+     .retryable = true,
      .arguments = kFindAndModifyArguments,
      .run = findAndModify},
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -73,8 +74,9 @@ struct BatchWriter::Holding {
 
 /// A batch whose writers are at work. The last of them completes it.
 struct BatchWriter::Writing {
-  Writing(std::shared_ptr<Holding> of, std::vector<Share> between)
-      : holding(std::move(of)), shares(std::move(between)) {
+  Writing(std::shared_ptr<Holding> of, std::vector<Share> between, std::vector<Share> sessions)
+      : holding(std::move(of)), shares(std::move(between)), firstOfSessions(shares.size()) {
+    std::ranges::move(sessions, std::back_inserter(shares));
     running = shares.size();
   }
 
@@ -92,7 +94,8 @@ struct BatchWriter::Writing {
   }
 
   const std::shared_ptr<Holding> holding;
-  const std::vector<Share> shares;
+  std::vector<Share> shares;
+  const size_t firstOfSessions;  ///< from here on they are of records of sessions
   Promise<Status> ended;
 
  private:
@@ -108,6 +111,7 @@ BatchWriter::BatchWriter(const Parts& parts, const Options& options)
       services_(withoutTickets(parts.services)),
       options_(options),
       applier_(parts.catalog, options.mode),
+      sessions_(parts.catalog),
       applied_(parts.applied) {}
 
 Task<Status> BatchWriter::write(OplogBatch batch) {
@@ -145,6 +149,9 @@ StatusWith<std::vector<EntryLock>> BatchWriter::locksFor(const OplogBatch& batch
     if (each.operation.uuid) collections.emplace(*each.operation.uuid, each.operation.ns);
   std::vector<EntryLock> wanted;
   for (const auto& [uuid, ns] : collections) wanted.push_back(documentLock(*catalog, uuid, ns));
+  if (std::ranges::any_of(batch.entries(), [](const OplogEntry& each) { return each.session.has_value(); }))
+    for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})
+      wanted.push_back({storage::ResourceType::kCollection, ns->toString(), LockMode::kIX});
   std::ranges::sort(wanted);
   return wanted;
 }
@@ -202,8 +209,9 @@ Task<Status> BatchWriter::log(std::shared_ptr<Holding> holding) {
 Task<Status> BatchWriter::carryOut(std::shared_ptr<Holding> holding) {
   if (isAlone(holding->batch.entries().front())) co_return co_await writeAlone(std::move(holding));
   auto shares = spread(holding->batch);
-  if (shares.empty()) co_return Status::OK();
-  auto writing = std::make_shared<Writing>(std::move(holding), std::move(shares));
+  auto sessions = spreadSessions(holding->batch);
+  if (shares.empty() && sessions.empty()) co_return Status::OK();
+  auto writing = std::make_shared<Writing>(std::move(holding), std::move(shares), std::move(sessions));
   auto ended = writing->ended.future();
   for (size_t i = 0; i < writing->shares.size(); ++i) node_.start(runShare(writing, i));
   co_return co_await ended;
@@ -222,6 +230,13 @@ std::vector<BatchWriter::Share> BatchWriter::spread(const OplogBatch& batch) con
   return shares;
 }
 
+std::vector<BatchWriter::Share> BatchWriter::spreadSessions(const OplogBatch& batch) const {
+  const size_t worthwhile = 1 + batch.count / (8 * std::max<size_t>(1, options_.entriesPerWriter));
+  auto shares = storage::spreadSessions(batch.entries(), std::clamp<size_t>(options_.writers, 1, worthwhile));
+  std::erase_if(shares, [](const Share& share) { return share.empty(); });
+  return shares;
+}
+
 /// On the pool, where nobody hears of an exception.
 Task<void> BatchWriter::runShare(std::shared_ptr<Writing> writing, size_t share) {
   co_await node_.nextTurn();
@@ -236,6 +251,7 @@ Task<void> BatchWriter::runShare(std::shared_ptr<Writing> writing, size_t share)
 
 Task<Status> BatchWriter::writeShare(std::shared_ptr<Writing> writing, size_t share) {
   Entries left = writing->shares[share];
+  if (share >= writing->firstOfSessions) co_return co_await writeSessions(writing, left);
   while (!left.empty()) {
     const size_t together = lengthOfOneCollection(left);
     TROUPE_CO_TRY(co_await writeCollection(writing, left.first(together)));
@@ -253,6 +269,23 @@ Task<Status> BatchWriter::writeCollection(std::shared_ptr<Writing> writing, Entr
     const auto done = applyInUnit(applier_, *operation, entries, limits);
     if (done.isOK()) {
       noteUnit(*entries.front(), *done, begun);
+      entries = entries.subspan(*done);
+      retry = patientRetry();
+      if (!entries.empty()) co_await node_.nextTurn();
+      continue;
+    }
+    const bool again = co_await retries(retry, toBeRetried(done.status()));
+    if (!again) co_return done.status();
+  }
+  co_return Status::OK();
+}
+
+Task<Status> BatchWriter::writeSessions(std::shared_ptr<Writing> writing, Entries entries) {
+  const auto operation = operationFor(writing->holding->batch);
+  ConflictRetry retry = patientRetry();
+  while (!entries.empty() && !writing->hasFailed()) {
+    const auto done = sessions_.putInUnit(*operation, entries, options_.unit);
+    if (done.isOK()) {
       entries = entries.subspan(*done);
       retry = patientRetry();
       if (!entries.empty()) co_await node_.nextTurn();

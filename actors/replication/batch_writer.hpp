@@ -30,11 +30,11 @@ struct OplogBatch {
 };
 
 /// Writes batches of another member's log: its entries to the own log, then what they say to the documents (OPL-010,
-/// REP-020). Moves no time: nobody sees the inside of a batch as long as the caller moves them afterwards (REP-023).
-/// Waits for all locks that the batch needs before it writes anything, and holds them to its end: a batch that has
-/// begun waits for nobody, and who needs the node for himself (a shutdown, a rollback) waits for it. One batch at a
-/// time. Outlives its users and whatever they have begun: the writers of a batch run on the pool, also when the task
-/// that awaits them has gone.
+/// REP-020), and of the sessions that wrote them (SES-016). Moves no time: nobody sees the inside of a batch as long as
+/// the caller moves them afterwards (REP-023). Waits for all locks that the batch needs before it writes anything, and
+/// holds them to its end: a batch that has begun waits for nobody, and who needs the node for himself (a shutdown, a
+/// rollback) waits for it. One batch at a time. Outlives its users and whatever they have begun: the writers of a batch
+/// run on the pool, also when the task that awaits them has gone.
 class BatchWriter {
  public:
   struct Options {
@@ -89,10 +89,13 @@ class BatchWriter {
   Task<Status> log(std::shared_ptr<Holding> holding);
   Task<Status> carryOut(std::shared_ptr<Holding> holding);
   std::vector<Share> spread(const OplogBatch& batch) const;
+  std::vector<Share> spreadSessions(const OplogBatch& batch) const;
   Task<void> runShare(std::shared_ptr<Writing> writing, size_t share);
   Task<Status> writeShare(std::shared_ptr<Writing> writing, size_t share);
   /// Entries of one collection.
   Task<Status> writeCollection(std::shared_ptr<Writing> writing, Entries entries);
+  /// The records of the sessions that wrote the entries.
+  Task<Status> writeSessions(std::shared_ptr<Writing> writing, Entries entries);
   Task<Status> writeAlone(std::shared_ptr<Holding> holding);
   Task<Status> applyAlone(std::shared_ptr<Holding> holding, std::shared_ptr<storage::OperationContext> operation);
   void noteUnit(const storage::OplogEntry& first, size_t count, TimePoint begun);
@@ -105,6 +108,7 @@ class BatchWriter {
   const storage::OperationServices services_;
   const Options options_;
   const storage::OperationApplier applier_;
+  const storage::SessionTables sessions_;
   const std::function<void(const AppliedUnit&)> applied_;
   std::atomic<bool> begun_{false};
   std::atomic<int64_t> units_{0}, conflicts_{0};

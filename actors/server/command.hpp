@@ -40,7 +40,8 @@ struct Command {
   bool namesCollection = false;  ///< the command's own field is a collection name
   bool takesUuid = false;        ///< or the collection's UUID; that takes the right useUUID, too
   bool allowedInTransaction = false;
-  bool mayWrite = false;  ///< takes a write concern, as all commands whose access is kWrite do
+  bool retryable = false;  ///< takes a transaction number outside of a transaction: a retry is executed once (SES-014)
+  bool mayWrite = false;   ///< takes a write concern, as all commands whose access is kWrite do
   ReadConcerns readConcerns = ReadConcerns::kLocal;
   ArgumentTable arguments;
   Task<Status> (*run)(Request& request);

@@ -6,6 +6,7 @@
 #include "actors/server/cluster_time.hpp"
 #include "actors/server/collection_uuid.hpp"
 #include "actors/server/command.hpp"
+#include "actors/server/error_labels.hpp"
 #include "actors/server/finished_operation.hpp"
 #include "actors/server/namespace_resolution.hpp"
 #include "actors/server/operation_setup.hpp"
@@ -14,6 +15,7 @@
 #include "actors/server/replication_metadata.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/server/session_checkout.hpp"
 #include "actors/server/session_registry.hpp"
 #include "actors/server/user_store.hpp"
 #include "actors/server/write_concern.hpp"
@@ -267,15 +269,26 @@ Task<Status> runBody(Request& request) {
   }
   if (Status failed = co_await applyFailCommand(request, data->view()); !failed.isOK()) co_return failed;
   const Status status = co_await runOwnBody(request);
-  if (const auto e = data->view()["writeConcernError"]; e && status.isOK())
+  if (const auto e = data->view()["writeConcernError"]; e && status.isOK()) {
     request.reply().append("writeConcernError", e);
+    if (const auto labels = data->view()["errorLabels"]) request.reply().append("errorLabels", labels);
+    else if (e.is(bson::Type::kDocument))
+      appendErrorLabels(request, static_cast<ErrorCode>(e.asDocument()["code"].toInt64()));
+  }
   co_return status;
+}
+
+Task<Status> runInSession(Request& request) {
+  if (!request.operation().session.txnNumber) co_return co_await runBody(request);
+  SessionCheckout session(request);
+  TROUPE_CO_TRY(co_await session.checkOut());
+  co_return co_await runBody(request);
 }
 
 /// What a command looks for without a lock is not to be had while the node rolls back.
 Task<Status> runUnlessClosed(Request& request) {
   try {
-    co_return co_await runBody(request);
+    co_return co_await runInSession(request);
   } catch (const storage::CatalogClosed&) {
     co_return storage::CatalogClosed::status();
   }
@@ -310,7 +323,9 @@ Task<Status> noteWhatWasThere(Request& request) {
 Task<void> finishWrites(Request& request) {
   Status safe = co_await noteWhatWasThere(request);
   if (safe.isOK()) safe = co_await awaitWriteConcern(request);
-  if (!safe.isOK()) appendWriteConcernError(request, safe);
+  if (safe.isOK()) co_return;
+  appendWriteConcernError(request, safe);
+  appendErrorLabels(request, safe.code());
 }
 
 /// A lock on the operation's place in its client, so that currentOp sees it exactly while it runs.
@@ -398,6 +413,8 @@ Task<void> dispatch(Request& request) {
       request.server().log.error(log::Component::kStorage, 22449, "command", "A command met damaged data",
                                  bson::doc("command", request.commandName(), "error", status.reason()));
     writeError(request.message(), withoutHiddenValues(request, status));
+    const bool isLabelled = status.extra() && status.extra()->view().has("errorLabels");
+    if (!isLabelled) appendErrorLabels(request, status.code());
     appendTopologyVersion(request, status.code());
   }
   // The snapshot goes first, so that neither this wait nor a slow client holds it.

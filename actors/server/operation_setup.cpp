@@ -16,15 +16,32 @@ using storage::ReadConcernLevel;
 /// A session's fields but for `lsid`: rare.
 constexpr std::string_view kSessionFields[] = {"txnNumber", "autocommit", "startTransaction", "stmtId", "stmtIds"};
 
+Status checkNumbered(const Request& request) {
+  if (!request.server().membership)
+    return {ErrorCode::kIllegalOperation, "Transaction numbers are only allowed on a replica set member or mongos"};
+  if (request.operation().session.inTransaction())
+    return {ErrorCode::kCommandNotSupported, "multi-document transactions are not supported"};
+  if (!request.command->retryable)
+    return {ErrorCode(50768),
+            "txnNumber may only be provided for multi-document transactions and retryable write "
+            "commands. autocommit:false was not provided, and " +
+                std::string(request.command->name) + " is not a retryable write command."};
+  if (request.db() == "local")
+    return {ErrorCode::kIllegalOperation,
+            "Retryable writes are not allowed in the local database, which is not replicated"};
+  const bson::Element w = request.document("writeConcern")["w"];
+  if (w.isNumber() && w.toInt64() == 0)
+    return {ErrorCode::kInvalidOptions, "Retryable writes cannot be unacknowledged: leave w: 0 or the txnNumber out"};
+  return Status::OK();
+}
+
 Status readSession(Request& request) {
   storage::OperationContext& operation = request.operation();
   if (request.fields().hasAny<kSessionFields>()) {
     TROUPE_ASSIGN(operation.session, storage::LogicalSession::parse(request.body()));
   }
   operation.session.lsid = request.session();
-  if (operation.session.txnNumber)
-    return {ErrorCode::kIllegalOperation, "Transaction numbers are only allowed on a replica set member or mongos"};
-  return Status::OK();
+  return operation.session.txnNumber ? checkNumbered(request) : Status::OK();
 }
 
 bool takesLevel(const Command& command, ReadConcernLevel level) {

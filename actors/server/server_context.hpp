@@ -50,6 +50,7 @@ class CommandTable;
 class DefaultConcerns;
 class HelloState;
 class Profiler;
+class SessionCatalog;
 class SessionRegistry;
 class TimeProofs;
 class UserStore;
@@ -62,7 +63,8 @@ struct ServerCounters {
   std::atomic<int64_t> bytesIn{0}, bytesOut{0}, requests{0};
   std::atomic<int64_t> userAsserts{0};
   std::atomic<int64_t> scrubCycles{0}, scrubbedTables{0}, scrubbedBytes{0};
-  std::atomic<int64_t> scrubbedDamagedTables{0};  ///< whose last check found damage
+  std::atomic<int64_t> scrubbedDamagedTables{0};                  ///< whose last check found damage
+  std::atomic<int64_t> retriedCommands{0}, retriedStatements{0};  ///< of retryable writes
   std::atomic<int64_t> ttlPasses{0}, ttlSubPasses{0}, ttlDeletedDocuments{0};
 };
 
@@ -139,6 +141,7 @@ struct ServerContext {
   const replication::MemberFigures* following = nullptr;  ///< likewise
   TimeProofs* proofs = nullptr;                           ///< likewise
   DefaultConcerns* defaultConcerns = nullptr;             ///< likewise
+  SessionCatalog* sessionCatalog = nullptr;               ///< likewise
   storage::OplogStore* oplog = nullptr;                   ///< a member's log
   storage::OperationServices operations;                  ///< of every operation on this node
   WriteServices writes;

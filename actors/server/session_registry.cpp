@@ -42,6 +42,11 @@ std::string SessionRegistry::ownerOf(std::string_view userNames) {
   return userNames.empty() ? std::string() : auth::digest(auth::Mechanism::kScramSha256, userNames);
 }
 
+const std::string& SessionRegistry::nobody() {
+  static const std::string digest = auth::digest(auth::Mechanism::kScramSha256, "");
+  return digest;
+}
+
 Status SessionRegistry::touch(bson::View lsid, TimePoint now, std::string_view owner) {
   if (lsid.empty()) return Status::OK();
   TROUPE_ASSIGN(const auto bytes, idBytes(lsid));

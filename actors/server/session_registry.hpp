@@ -38,6 +38,8 @@ class SessionRegistry {
   static StatusWith<Key> keyOf(bson::View lsid, std::string_view owner);
   /// The owner's part of a key: a digest of 32 bytes of the users' names ("user@db, ..."); empty for no user.
   static std::string ownerOf(std::string_view userNames);
+  /// The digest that stands for no user in the ids that are stored: `uid` of an lsid.
+  static const std::string& nobody();
   void end(const Key& key);
   /// Ends sessions unused since then; returns their keys.
   std::vector<Key> endIdle(TimePoint unusedSince);

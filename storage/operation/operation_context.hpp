@@ -30,6 +30,8 @@
 namespace troupe::storage {
 
 class NodeState;
+class RetryableWrites;
+enum class RetryImage : uint8_t;
 struct ReplicatedWrites;
 
 /// A text that its operation sets while others may look at it.
@@ -221,6 +223,11 @@ class OperationContext {
 
   // --- The client's wishes, parsed once by the dispatcher
   LogicalSession session;
+  /// What the session has done under its number, while the operation has it checked out; null otherwise. Its writes
+  /// add to it.
+  RetryableWrites* retryable = nullptr;
+  /// The document that the next write has to keep for a retry; kNone but for a findAndModify.
+  RetryImage retryImage{};
   ReadConcern readConcern;
   WriteConcern writeConcern;
 

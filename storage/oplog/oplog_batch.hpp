@@ -8,6 +8,7 @@
 
 #include "messaging/bson/collation.hpp"
 #include "storage/oplog/oplog_entry.hpp"
+#include "storage/sessions/session_record.hpp"
 
 namespace troupe::storage {
 
@@ -23,8 +24,11 @@ struct OplogStretch {
   static StatusWith<OplogStretch> parse(std::vector<bson::Document> documents);
 };
 
-/// Whether an entry is carried out by itself, in its order: a change of the catalog, a group of operations.
-inline bool isAlone(const OplogEntry& entry) { return entry.operation.kind == OplogKind::kCommand; }
+/// Whether an entry is carried out by itself, in its order: a change of the catalog, a group of operations, an edit of
+/// what is kept of sessions, which has to have its place among what follows from their entries.
+inline bool isAlone(const OplogEntry& entry) {
+  return entry.operation.kind == OplogKind::kCommand || keepsSessions(entry.operation.ns);
+}
 
 /// Names an entry in a message: "the entry of Timestamp(5, 1)".
 std::string nameOf(const OplogEntry& entry);
@@ -35,8 +39,9 @@ struct BatchLimits {
 };
 
 /// How many entries of the stretch, from entry `from` on, make the next batch (REP-020): as many as the limits allow,
-/// one at least; a command alone (REP-021). Zero: the first is younger than `notAfter` on the clock of its writer,
-/// which a delayed member does not apply yet (`secondaryDelaySecs`).
+/// one at least; what is carried out alone by itself (REP-021); of a session one entry with an image, since the images
+/// of a session are one document, whose writers have no order. Zero: the first is younger than `notAfter` on the clock
+/// of its writer, which a delayed member does not apply yet (`secondaryDelaySecs`).
 size_t nextBatch(const OplogStretch& stretch, size_t from, const BatchLimits& limits,
                  std::optional<bson::Date> notAfter = std::nullopt);
 
@@ -53,5 +58,9 @@ using TraitsOf = std::function<CollectionTraits(const bson::Uuid&)>;
 /// out. Points into `batch`; no entry of it is a command.
 std::vector<std::vector<const OplogEntry*>> spread(std::span<const OplogEntry> batch, size_t writers,
                                                    const TraitsOf& traitsOf);
+
+/// Entries of retryable writes for each of `writers` (at least 1), which may write the records of their sessions side
+/// by side: those of one session are one writer's, in their order. Points into `batch`.
+std::vector<std::vector<const OplogEntry*>> spreadSessions(std::span<const OplogEntry> batch, size_t writers);
 
 }  // namespace troupe::storage

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::string_view kWhat = "oplog entry";
 constexpr std::array<std::string_view, 6> kOperationFields{"op", "ns", "ui", "o", "o2", "fromMigrate"};
-constexpr std::array<std::string_view, 8> kEntryFields{"ts",   "t",         "v",      "wall",
-                                                       "lsid", "txnNumber", "stmtId", "prevOpTime"};
+constexpr std::array<std::string_view, 9> kEntryFields{"ts",        "t",      "v",          "wall",           "lsid",
+                                                       "txnNumber", "stmtId", "prevOpTime", "needsRetryImage"};
 constexpr int64_t kVersion = 2;
 
 void appendOpTime(const OpTime& opTime, bson::Builder& builder) {
@@ -93,8 +93,14 @@ Status parseSession(const StrictFields& fields, OplogEntry& entry) {
     TROUPE_TRY(inner.allowOnly(std::array<std::string_view, 2>{"ts", "t"}));
     TROUPE_ASSIGN(entry.previousOpTime, parseOpTime(inner));
   }
-  if (!entry.session && (entry.txnNumber || !entry.statements.empty()))
-    return fields.malformed("'txnNumber' and 'stmtId' need an 'lsid'");
+  TROUPE_ASSIGN(const auto image, fields.optional("needsRetryImage", bson::Type::kString));
+  if (image) {
+    const auto kind = retryImageNamed(image.asString());
+    if (!kind) return fields.malformed("'needsRetryImage' must be 'preImage' or 'postImage'");
+    entry.image = *kind;
+  }
+  if (!entry.session && (entry.txnNumber || !entry.statements.empty() || image))
+    return fields.malformed("'txnNumber', 'stmtId' and 'needsRetryImage' need an 'lsid'");
   return Status::OK();
 }
 
@@ -130,6 +136,7 @@ bson::Document OplogEntry::toDocument() const {
     appendOpTime(*previousOpTime, builder);
     builder.close();
   }
+  if (image != RetryImage::kNone) builder.append("needsRetryImage", nameOf(image));
   return builder.finish();
 }
 

@@ -8,6 +8,7 @@
 #include "messaging/bson/document.hpp"
 #include "messaging/clock/op_time.hpp"
 #include "messaging/errors/status.hpp"
+#include "storage/sessions/retry_image.hpp"
 
 namespace troupe::storage {
 
@@ -37,7 +38,7 @@ struct LoggedOperation {
 };
 
 /// An entry of the oplog in the form that drivers and tools read (OPL-006, OPL-007): {lsid, txnNumber, op, ns, ui, o,
-/// o2, fromMigrate, ts, t, v: 2, wall, stmtId, prevOpTime}. A plain value with borrowed views.
+/// o2, fromMigrate, ts, t, v: 2, wall, stmtId, prevOpTime, needsRetryImage}. A plain value with borrowed views.
 struct OplogEntry {
   LoggedOperation operation;
   OpTime opTime;
@@ -46,6 +47,7 @@ struct OplogEntry {
   std::optional<int64_t> txnNumber;      ///< only with a session
   std::vector<int32_t> statements;       ///< `stmtId`: a number, or an array of several; only with a session
   std::optional<OpTime> previousOpTime;  ///< `prevOpTime`: the session's entry before this one
+  RetryImage image = RetryImage::kNone;  ///< `needsRetryImage`: what members keep for a retry (SES-021)
 
   bson::Document toDocument() const;
   /// Reads an entry, strictly: every field of its type, none unknown, none missing, none twice. The commands' own

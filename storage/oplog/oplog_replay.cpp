@@ -40,7 +40,7 @@ Status untilItPasses(OperationContext& operation, const Work& work) {
 
 /// Writes entries of one batch: those of documents together, as many as a unit of work may hold, commands each by
 /// itself.
-Status writeBatch(const OperationApplier& applier, const OperationServices& services,
+Status writeBatch(const OperationApplier& applier, const SessionTables& sessions, const OperationServices& services,
                   const std::vector<OplogEntry>& entries, UnitLimits& limits) {
   std::vector<const OplogEntry*> together;
   for (size_t i = 0; i < entries.size();) {
@@ -59,6 +59,14 @@ Status writeBatch(const OperationApplier& applier, const OperationServices& serv
         return Status::OK();
       }));
     }
+    std::erase_if(together, [](const OplogEntry* each) { return !each->session; });
+    for (std::span<const OplogEntry* const> left = together; !left.empty();) {
+      TROUPE_TRY(untilItPasses(operation, [&]() -> Status {
+        TROUPE_ASSIGN(const size_t done, sessions.putInUnit(operation, left, limits));
+        left = left.subspan(done);
+        return Status::OK();
+      }));
+    }
   }
   return Status::OK();
 }
@@ -71,6 +79,7 @@ StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const 
   // Data of an unknown time may be later than an entry.
   const ApplyMode mode = after == bson::Timestamp() ? ApplyMode::kReplaying : ApplyMode::kFollowing;
   const OperationApplier applier(catalog, mode);
+  const SessionTables sessions(catalog);
   if (mode == ApplyMode::kFollowing) TROUPE_TRY(checkIsComplete(log, services, after));
   OplogBatches reader(log, services, after);
   UnitLimits limits;
@@ -84,7 +93,7 @@ StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const 
       TROUPE_TRY(touched.note(entry.operation).withContext(nameOf(entry)));
       entries.push_back(std::move(entry));
     }
-    TROUPE_TRY(writeBatch(applier, services, entries, limits).withContext("the log could not be replayed"));
+    TROUPE_TRY(writeBatch(applier, sessions, services, entries, limits).withContext("the log could not be replayed"));
     done.entries += static_cast<int64_t>(entries.size());
     done.last = entries.back().opTime.timestamp;
     if (progress) progress(done);

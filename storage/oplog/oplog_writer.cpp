@@ -11,6 +11,7 @@
 #include "storage/oplog/document_delta.hpp"
 #include "storage/oplog/logged_modification.hpp"
 #include "storage/oplog/write_slots.hpp"
+#include "storage/sessions/retryable_writes.hpp"
 
 namespace troupe::storage {
 
@@ -94,16 +95,27 @@ OplogStore& OplogWriter::store() const {
   return *store_;
 }
 
-OplogEntry OplogWriter::entryOf(const RecoveryUnit& unit, const Logged& logged) const {
+/// The first entry of a chain refers to the time before all.
+constexpr OpTime kNoEntry{-1, {}};
+
+OplogEntry OplogWriter::entryOf(RecoveryUnit& unit, const Logged& logged) const {
   OplogEntry entry;
   entry.operation = logged.operation;
   entry.opTime = logged.slot;
   entry.wall = {nowMillis_()};
   if (!logged.statement) return entry;
-  const LogicalSession& session = unit.operation()->session;
-  entry.session = session.lsid;
-  entry.txnNumber = session.txnNumber;
+  const OperationContext& operation = *unit.operation();
+  SessionWrites& writes = SessionWrites::of(unit);
+  entry.session = operation.retryable->session();
+  entry.txnNumber = operation.retryable->number();
   entry.statements = {*logged.statement};
+  entry.previousOpTime = writes.previous() == OpTime() ? kNoEntry : writes.previous();
+  const bson::View image = operation.retryImage == RetryImage::kBefore ? logged.before : logged.after;
+  if (operation.retryImage != RetryImage::kNone && !image.empty()) {
+    entry.image = operation.retryImage;
+    writes.keep(entry.image, image);
+  }
+  writes.add(*logged.statement, logged.slot, entry.wall);
   return entry;
 }
 
@@ -179,6 +191,8 @@ Status OplogWriter::onUpdate(RecoveryUnit& unit, const Collection& collection, c
                       id.view(),          isFromMigration(unit)};
   logged.slot = updated.slot;
   logged.statement = updated.statement;
+  logged.before = updated.before;
+  logged.after = updated.after;
   return write(unit, {&logged, 1});
 }
 
@@ -189,6 +203,7 @@ Status OplogWriter::onRemove(RecoveryUnit& unit, const Collection& collection, c
   logged.operation = {OplogKind::kRemove, collection.ns().toString(), collection.uuid(), id, {}, isFromMigration(unit)};
   logged.slot = removed.slot;
   logged.statement = removed.statement;
+  logged.before = removed.document;
   return write(unit, {&logged, 1});
 }
 

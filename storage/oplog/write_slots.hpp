@@ -51,8 +51,9 @@ StatusWith<WriteSlots> reserveSlots(RecoveryUnit& unit, const Namespace& ns, siz
 /// within a unit of work. Errors: those of reserveSlots.
 Status admitDerived(RecoveryUnit& unit, const Namespace& ns, std::vector<uint32_t> tables);
 
-/// One slot, whose time the unit's next writes carry: of an operation that is alone. The null OpTime where there are no
-/// times. Errors: those of reserveSlots.
+/// One slot, whose time the unit's next writes carry: of an operation that is alone; that of a write which keeps an
+/// image for a retry follows one that stays free. The null OpTime where there are no times. Errors: those of
+/// reserveSlots.
 StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns);
 
 /// The time of a row that a unit of work writes aside, in a transaction of its own that commits first (a multikey

@@ -42,6 +42,7 @@ class BoundState {
 enum class UnitPart : uint8_t {
   kCatalogChanges,  ///< catalog_changes.hpp
   kOplogGroup,      ///< operations that its commit will log together: oplog_writer.hpp
+  kSession,         ///< what it writes for a session: retryable_writes.hpp
   kDerivedRows,     ///< tables that it may write without slots: write_slots.hpp
   kReplication,     ///< its slots, and its right to write: write_slots.hpp
 };
@@ -182,7 +183,7 @@ class RecoveryUnit {
   std::vector<Change> publications_;
   std::vector<Change> changes_;
   std::unique_ptr<BoundState> snapshotState_;
-  std::array<std::unique_ptr<BoundState>, 4> unitStates_;  ///< by UnitPart
+  std::array<std::unique_ptr<BoundState>, 5> unitStates_;  ///< by UnitPart
 };
 
 }  // namespace troupe::storage

@@ -17,6 +17,7 @@
 #include "actors/server/hello_state.hpp"
 #include "actors/server/profiler.hpp"
 #include "actors/server/role_check.hpp"
+#include "actors/server/session_catalog.hpp"
 #include "actors/server/session_registry.hpp"
 #include "actors/server/time_proofs.hpp"
 #include "actors/server/user_store.hpp"
@@ -100,6 +101,7 @@ struct NodeAssembly::Parts {
   server::UserChanges userChanges;
   server::ObservedDocuments signingKeys{server::kSigningKeys};                           ///< of a member
   server::ObservedDocuments settings{server::kSettings, storage::ConcernDefaults::kId};  ///< likewise
+  server::SessionCatalog sessionCatalog;                                                 ///< likewise
   server::CappedWaiters cappedWaiters;
   server::Profiler profiler;
   machines::DocumentRemovals removals;
@@ -194,7 +196,8 @@ Status NodeAssembly::Parts::openStorage() {
   hooks.nowMillis = [this] { return wallMillisOf(*environment); };
   hooks.observers = {&userChanges, &cappedWaiters, &removals};
   hooks.observers.insert(hooks.observers.end(), options.observers.begin(), options.observers.end());
-  if (replicated) hooks.observers.insert(hooks.observers.end(), {&signingKeys, &settings, &oplogWriter});
+  if (replicated)
+    hooks.observers.insert(hooks.observers.end(), {&signingKeys, &settings, &sessionCatalog, &oplogWriter});
   hooks.replicated = options.replicated;
   hooks.repair = options.repair;
   hooks.keepUnreferenced = std::ranges::any_of(damagedTables, storage::DurableCatalog::isIdent);
@@ -202,6 +205,7 @@ Status NodeAssembly::Parts::openStorage() {
   TROUPE_ASSIGN(catalog, storage::openCatalog(*engine, *storageSessions, std::move(hooks)));
   if (replicated) TROUPE_TRY(openOplog());
   users = std::make_unique<server::UserStore>(*catalog, operations(), userChanges);
+  sessionCatalog.attach(storage::SessionTables(*catalog));
   signingKeys.attach({*catalog, operations(), server::kSigningKeys});
   settings.attach({*catalog, operations(), server::kSettings});
   return Status::OK();
@@ -314,6 +318,7 @@ void NodeAssembly::Parts::makeContext() {
       .progress = progress.get(),
       .proofs = proofs.get(),
       .defaultConcerns = defaultConcerns.get(),
+      .sessionCatalog = membership ? &sessionCatalog : nullptr,
       .oplog = oplog.get(),
       .operations = operations(),
       .writes = {*node, *catalog}});

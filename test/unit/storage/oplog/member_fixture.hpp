@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "storage/oplog/batch_units.hpp"
 #include "storage/oplog/operation_applier.hpp"
+#include "storage/sessions/session_tables.hpp"
 #include "storage/validation/validate.hpp"
 #include "test/unit/storage/catalog/catalog_fixture.hpp"
 
@@ -62,7 +64,9 @@ class Member : public CatalogFixture {
   Status apply(const bson::Document& entry) {
     OperationContext operation({.sessions = *pool}, OperationOrigin::kApplier);
     TROUPE_ASSIGN(const OplogEntry parsed, OplogEntry::parse(entry));
-    return OperationApplier(*catalog, mode_).apply(operation, parsed);
+    TROUPE_TRY(OperationApplier(*catalog, mode_).apply(operation, parsed));
+    const OplogEntry* const one = &parsed;
+    return parsed.session ? SessionTables(*catalog).putInUnit(operation, {&one, 1}, {}).status() : Status::OK();
   }
   Status applyAll(const std::vector<bson::Document>& entries) {
     for (const bson::Document& entry : entries) TROUPE_TRY(apply(entry).withContext(bson::toRelaxedJson(entry)));

@@ -152,23 +152,6 @@ TEST_P(OplogWriterTest, EntriesHaveUniqueGrowingTimesAlsoWhereTablesAreLogged) {
   expectUniqueGrowingTimes();
 }
 
-TEST_P(OplogWriterTest, RetryableWritesNameTheirSessionAndStatement) {
-  const bson::Document session = doc("id", *bson::Uuid::fromString("cb05cafc-c6e5-499a-904f-70e5f42506ed"));
-  operation->session.lsid = session;
-  operation->session.txnNumber = 7;
-  ASSERT_TRUE(insertAll({1, 2}).isOK());
-  ASSERT_TRUE(update(1, R"({"$set": {"x": 1}})").isOK());
-  const auto entries = log();
-  ASSERT_THAT(entries, SizeIs(3));
-  for (const bson::Document& entry : entries) {
-    EXPECT_EQ(entry["lsid"].asDocument(), session.view());
-    EXPECT_EQ(entry["txnNumber"].asInt64(), 7);
-  }
-  EXPECT_EQ(entries[0]["stmtId"].asInt32(), 0);
-  EXPECT_EQ(entries[1]["stmtId"].asInt32(), 1);
-  EXPECT_EQ(entries[2]["stmtId"].asInt32(), 0);
-}
-
 TEST_P(OplogWriterTest, DocumentsThatMoveBetweenShardsSaySo) {
   operation->setWriteMode(WriteMode::kFromMigration);
   ASSERT_TRUE(insertOne(1).isOK());
@@ -230,8 +213,8 @@ TEST_P(OplogWriterTest, ReadersStopAtTheFirstHoleUntilItCloses) {
 
 // OPL-013
 TEST_P(OplogWriterTest, AGroupedUnitHasOneEntry) {
-  operation->session.txnNumber = 3;
   ASSERT_TRUE(insertOne(9).isOK());
+  operation->session.txnNumber = 3;
   const Status done = inUnit(
       [&]() -> Status {
         TROUPE_TRY(current()->insert(rec(), doc("_id", 1)).status());

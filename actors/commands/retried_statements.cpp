@@ -1,0 +1,122 @@
+#include "actors/commands/retried_statements.hpp"
+
+#include <string>
+
+#include "actors/server/server_context.hpp"
+#include "storage/sessions/retryable_writes.hpp"
+
+namespace troupe::commands {
+using namespace server;
+
+using storage::OplogEntry;
+using storage::OplogKind;
+using storage::RetryImage;
+
+namespace {
+
+Status isAnotherStatement(const OplogEntry& entry) {
+  return {ErrorCode(40606), "a statement of this transaction number and id was executed before, but was another one: " +
+                                storage::nameOf(entry) + " in " + std::string(entry.operation.ns) +
+                                ". A retry must send the same command"};
+}
+
+Status historyIsGone(const std::string& what) {
+  return {ErrorCode::kIncompleteTransactionHistory,
+          what + " is no longer there: the statement was executed, but cannot be answered again"};
+}
+
+}  // namespace
+
+RetriedStatements::~RetriedStatements() {
+  if (ids_.empty()) return;
+  ServerCounters& counters = request_.server().counters;
+  counters.retriedCommands.fetch_add(1, std::memory_order_relaxed);
+  counters.retriedStatements.fetch_add(static_cast<int64_t>(ids_.size()), std::memory_order_relaxed);
+}
+
+StatusWith<bool> RetriedStatements::contains(int32_t position) {
+  storage::OperationContext& operation = request_.operation();
+  if (!operation.retryable || operation.retryable->isEmpty()) return false;
+  const auto id = operation.session.statementId(static_cast<size_t>(position));
+  if (!id) return false;
+  TROUPE_ASSIGN(const auto entry, operation.retryable->executed(*id));
+  if (!entry) return false;
+  ids_.push_back(*id);
+  operation.noteReliance();
+  return true;
+}
+
+StatusWith<std::optional<bson::Document>> RetriedStatements::entryOf(int32_t position) {
+  TROUPE_ASSIGN(const bool executed, contains(position));
+  if (!executed) return std::optional<bson::Document>();
+  storage::OperationContext& operation = request_.operation();
+  TROUPE_ASSIGN(const auto place, operation.retryable->executed(ids_.back()));
+  TROUPE_ASSIGN(auto found, storage::entryAt(operation.recoveryUnit(), *request_.server().oplog, *place));
+  operation.recoveryUnit().abandonSnapshot();
+  if (!found) return historyIsGone("the entry of the log");
+  return found;
+}
+
+StatusWith<std::optional<ModificationOutcome>> RetriedStatements::outcomeOf(int32_t position, bool removes) {
+  TROUPE_ASSIGN(const auto document, entryOf(position));
+  if (!document) return std::optional<ModificationOutcome>();
+  TROUPE_ASSIGN(const OplogEntry entry, OplogEntry::parse(*document));
+  const OplogKind kind = entry.operation.kind;
+  ModificationOutcome outcome;
+  if (!removes && kind == OplogKind::kInsert) {
+    outcome.upsertedId = bson::Value(entry.operation.object["_id"]);
+    outcome.after = bson::Document(entry.operation.object);
+    return std::optional(std::move(outcome));
+  }
+  if (kind != (removes ? OplogKind::kRemove : OplogKind::kUpdate)) return isAnotherStatement(entry);
+  outcome.matched = outcome.modified = 1;
+  return std::optional(std::move(outcome));
+}
+
+StatusWith<std::optional<ModificationOutcome>> RetriedStatements::outcomeWithDocument(const Modification& what) {
+  const bool removes = !what.update.ok();
+  TROUPE_ASSIGN(auto outcome, outcomeOf(0, removes));
+  if (!outcome || outcome->upsertedId) return outcome;
+  storage::OperationContext& operation = request_.operation();
+  TROUPE_ASSIGN(const auto place, operation.retryable->executed(ids_.back()));
+  storage::RecoveryUnit& unit = operation.recoveryUnit();
+  TROUPE_ASSIGN(const auto document, storage::entryAt(unit, *request_.server().oplog, *place));
+  if (!document) return historyIsGone("the entry of the log");
+  TROUPE_ASSIGN(const OplogEntry entry, OplogEntry::parse(*document));
+  const RetryImage kind = what.keepAfter && !removes ? RetryImage::kAfter : RetryImage::kBefore;
+  TROUPE_ASSIGN(auto image, imageOf(entry, kind));
+  unit.abandonSnapshot();
+  (kind == RetryImage::kAfter ? outcome->after : outcome->before) = std::move(image);
+  return outcome;
+}
+
+StatusWith<bson::Document> RetriedStatements::imageOf(const OplogEntry& entry, RetryImage kind) {
+  if (entry.image != kind) return isAnotherStatement(entry);
+  storage::OperationContext& operation = request_.operation();
+  const storage::RetryableWrites& writes = *operation.retryable;
+  TROUPE_ASSIGN(const bson::Document found, writes.tables().findImage(operation.recoveryUnit(), writes.session()));
+  if (found.empty()) return historyIsGone("the document that it answered with");
+  TROUPE_ASSIGN(const auto record, storage::ImageRecord::parse(found));
+  const bool isIts = record.txnNumber == writes.number() && record.time == entry.opTime.timestamp;
+  if (!isIts || record.invalidated) return historyIsGone("the document that it answered with");
+  return bson::Document(record.image);
+}
+
+void RetriedStatements::appendTo(bson::Builder& reply) const {
+  if (!ids_.empty()) reply.append("retriedStmtIds", ids_);
+}
+
+Status checkMayBeRetried(const Request& request, bool isMulti, std::string_view field) {
+  if (!request.operation().session.txnNumber || !isMulti) return Status::OK();
+  return {ErrorCode::kInvalidOptions, "Cannot use (or request) retryable writes with " + std::string(field)};
+}
+
+Status checkStatementIds(const Request& request, size_t statements) {
+  const size_t ids = request.operation().session.statementIds.size();
+  if (ids <= 1 || ids == statements) return Status::OK();
+  return {ErrorCode::kInvalidOptions, "Number of statement ids must match the number of batch entries. Got " +
+                                          std::to_string(ids) + " statement ids but operation size is " +
+                                          std::to_string(statements)};
+}
+
+}  // namespace troupe::commands

@@ -1,0 +1,45 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "actors/commands/modify.hpp"
+#include "actors/server/request.hpp"
+#include "storage/oplog/oplog_entry.hpp"
+
+namespace troupe::commands {
+using namespace server;
+
+/// The statements of a retryable command that an earlier attempt has executed: they are not executed again, and what
+/// they are answered with is found in the log (SES-017). Asked by the operation that has the session checked out; for
+/// other commands no statement was. Errors: IncompleteTransactionHistory, where that cannot be known any more.
+class RetriedStatements {
+ public:
+  explicit RetriedStatements(Request& request) : request_(request) {}
+  ~RetriedStatements();
+  RetriedStatements(const RetriedStatements&) = delete;
+
+  /// Whether the statement at that position of the command was executed.
+  StatusWith<bool> contains(int32_t position);
+  /// What an update (or, with `removes`, a delete) at that position did; nothing: it was not executed. Errors also:
+  /// 40606 (a statement of that id was something else).
+  StatusWith<std::optional<ModificationOutcome>> outcomeOf(int32_t position, bool removes);
+  /// Of a findAndModify: with the document that it answers with.
+  StatusWith<std::optional<ModificationOutcome>> outcomeWithDocument(const Modification& what);
+  /// Appends `retriedStmtIds`, unless there are none.
+  void appendTo(bson::Builder& reply) const;
+
+ private:
+  StatusWith<std::optional<bson::Document>> entryOf(int32_t position);
+  StatusWith<bson::Document> imageOf(const storage::OplogEntry& entry, storage::RetryImage kind);
+
+  Request& request_;
+  std::vector<int32_t> ids_;
+};
+
+/// Retryable writes change one document a statement. Errors: InvalidOptions.
+Status checkMayBeRetried(const Request& request, bool isMulti, std::string_view field);
+/// A command has as many statement ids as statements, or the first of them. Errors: InvalidOptions.
+Status checkStatementIds(const Request& request, size_t statements);
+
+}  // namespace troupe::commands

@@ -1,0 +1,34 @@
+#include "actors/server/error_labels.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "actors/server/command.hpp"
+
+namespace troupe::server {
+
+namespace {
+
+/// Failures that pass: the node or the way to it is gone for now, or is no primary.
+bool mayPass(ErrorCode code) {
+  constexpr ErrorCode kPassing[] = {
+      ErrorCode::kInterruptedAtShutdown, ErrorCode::kInterruptedDueToReplStateChange,
+      ErrorCode::kNotWritablePrimary,    ErrorCode::kNotPrimaryNoSecondaryOk,
+      ErrorCode::kNotPrimaryOrSecondary, ErrorCode::kPrimarySteppedDown,
+      ErrorCode::kShutdownInProgress,    ErrorCode::kHostNotFound,
+      ErrorCode::kHostUnreachable,       ErrorCode::kNetworkTimeout,
+      ErrorCode::kSocketException,       ErrorCode::kExceededTimeLimit,
+  };
+  return std::ranges::find(kPassing, code) != std::end(kPassing);
+}
+
+}  // namespace
+
+void appendErrorLabels(Request& request, ErrorCode failure) {
+  const bool isRetryable =
+      request.command && request.command->retryable && request.arg("txnNumber") && !request.arg("autocommit");
+  if (isRetryable && mayPass(failure))
+    request.reply().append("errorLabels", std::vector<std::string>{"RetryableWriteError"});
+}
+
+}  // namespace troupe::server

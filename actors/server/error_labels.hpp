@@ -1,0 +1,11 @@
+#pragma once
+#include "actors/server/request.hpp"
+
+namespace troupe::server {
+
+/// Appends `errorLabels` to the reply of a command that failed, or whose write concern did, with this code:
+/// RetryableWriteError tells a driver that it may send the command once more (SES-017, retryable writes of the drivers'
+/// specifications). Nothing for other commands and codes, and where the reply has labels.
+void appendErrorLabels(Request& request, ErrorCode failure);
+
+}  // namespace troupe::server

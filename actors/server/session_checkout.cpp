@@ -1,0 +1,76 @@
+#include "actors/server/session_checkout.hpp"
+
+#include <string>
+
+#include "actors/kernel/node.hpp"
+#include "actors/server/server_context.hpp"
+#include "actors/server/session_registry.hpp"
+#include "actors/storage/collection_writer.hpp"
+#include "actors/storage/storage_waits.hpp"
+#include "messaging/errors/co_status.hpp"
+
+namespace troupe::server {
+
+namespace {
+
+/// The session as records and entries name it: {id, uid}. A session belongs to the users that began it.
+StatusWith<bson::Document> fullSession(const Request& request) {
+  TROUPE_ASSIGN(const std::string id, SessionRegistry::idOf(request.session()));
+  const std::string& owner = request.client().sessionOwner;
+  const std::string uid = owner.empty() ? SessionRegistry::nobody() : owner;
+  for (const bson::Element& e : request.session()) {
+    if (e.name() == "id") continue;
+    if (e.name() != "uid")
+      return Status(ErrorCode::kInvalidOptions,
+                    "lsid." + std::string(e.name()) + " is for the sessions of servers among themselves");
+    if (!e.is(bson::Type::kBinary) || e.asBinary().bytes != uid)
+      return Status(ErrorCode::kUnauthorized, "lsid.uid is not that of the authenticated user: leave it out");
+  }
+  return bson::doc("id", bson::Binary{bson::kBinaryUuid, id}, "uid", bson::Binary{bson::kBinaryGeneric, uid});
+}
+
+}  // namespace
+
+Task<Status> SessionCheckout::checkOut() {
+  storage::OperationContext& operation = request_.operation();
+  if (!operation.session.txnNumber) co_return Status::OK();
+  ServerContext& server = request_.server();
+  TROUPE_CO_ASSIGN(auto session, fullSession(request_));
+  TROUPE_CO_ASSIGN(session_, co_await server.sessionCatalog->checkOut(server.node, operation, std::move(session)));
+  TROUPE_CO_TRY(co_await lockTables());
+  const auto term = server.operations.replicated->fence.term();
+  if (!term) co_return Status(ErrorCode::kNotWritablePrimary, "not primary");
+  TROUPE_CO_TRY(session_->bringUpToDate(operation, *server.oplog, *term));
+  storage::RetryableWrites& writes = session_->writes();
+  TROUPE_CO_TRY(writes.begin(*operation.session.txnNumber));
+  operation.setWriteTerm(*term);  // what is known holds in this term only
+  operation.session.lsid = writes.session();
+  operation.retryable = &writes;
+  co_return Status::OK();
+}
+
+/// They are made with the first numbered command of the set, and again when they were dropped.
+Task<Status> SessionCheckout::lockTables() {
+  CollectionWriter writer(request_.server().writes, request_.operation());
+  for (;;) {
+    for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})
+      TROUPE_CO_TRY(co_await writer.createIfMissing(*ns));
+    TROUPE_CO_ASSIGN(auto transactions, co_await writer.open(storage::transactionsNamespace(), IfMissing::kLeave));
+    TROUPE_CO_ASSIGN(auto images, co_await writer.open(storage::imagesNamespace(), IfMissing::kLeave));
+    if (!transactions.collection || !images.collection) continue;
+    transactions_ = std::move(transactions.lock);
+    images_ = std::move(images.lock);
+    co_return Status::OK();
+  }
+}
+
+void SessionCheckout::checkIn() {
+  storage::OperationContext& operation = request_.operation();
+  if (operation.retryable) operation.session.lsid = request_.session();
+  operation.retryable = nullptr;
+  images_.reset();
+  transactions_.reset();
+  session_.reset();
+}
+
+}  // namespace troupe::server

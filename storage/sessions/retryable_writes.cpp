@@ -1,0 +1,104 @@
+#include "storage/sessions/retryable_writes.hpp"
+
+#include <memory>
+#include <string>
+
+#include "messaging/bson/json.hpp"
+#include "messaging/errors/invariant.hpp"
+#include "storage/operation/operation_context.hpp"
+#include "storage/oplog/oplog_entry.hpp"
+
+namespace troupe::storage {
+
+void RetryableWrites::forget() {
+  number_ = -1;
+  lastWrite_ = {};
+  statements_.clear();
+  isComplete_ = true;
+}
+
+Status RetryableWrites::load(OperationContext& operation, const OplogStore& log) {
+  forget();
+  RecoveryUnit& unit = operation.recoveryUnit();
+  TROUPE_ASSIGN(const bson::Document found, tables_.find(unit, session_));
+  if (found.empty()) return Status::OK();
+  TROUPE_ASSIGN(const SessionRecord record, SessionRecord::parse(found));
+  number_ = record.txnNumber;
+  lastWrite_ = record.lastWrite;
+  for (OpTime next = record.lastWrite; next.timestamp != bson::Timestamp();) {
+    TROUPE_ASSIGN(const auto document, entryAt(unit, log, next));
+    if (!document) {
+      isComplete_ = false;
+      break;
+    }
+    TROUPE_ASSIGN(const OplogEntry entry, OplogEntry::parse(*document));
+    if (entry.txnNumber != number_) break;
+    for (const int32_t statement : entry.statements) statements_.emplace(statement, next);
+    next = entry.previousOpTime.value_or(OpTime());
+  }
+  return Status::OK();
+}
+
+Status RetryableWrites::begin(int64_t number) {
+  if (number < number_)
+    return {ErrorCode::kTransactionTooOld, "Retryable write with txnNumber " + std::to_string(number) +
+                                               " is prohibited on session " + bson::toRelaxedJson(session_) +
+                                               " because a newer retryable write with txnNumber " +
+                                               std::to_string(number_) + " has already started on this session."};
+  if (number == number_) return Status::OK();
+  forget();
+  number_ = number;
+  return Status::OK();
+}
+
+StatusWith<std::optional<OpTime>> RetryableWrites::executed(int32_t statement) const {
+  const auto found = statements_.find(statement);
+  if (found != statements_.end()) return std::optional(found->second);
+  if (isComplete_) return std::optional<OpTime>();
+  return Status(ErrorCode::kIncompleteTransactionHistory,
+                "Incomplete history detected for transaction " + std::to_string(number_) + " on session " +
+                    bson::toRelaxedJson(session_) +
+                    ": the log does not go back to its beginning any more. Read what was written and decide anew");
+}
+
+StatusWith<std::optional<bson::Document>> entryAt(RecoveryUnit& unit, const OplogStore& log, const OpTime& place) {
+  // Backward: a hole of others does not hide an entry that has been committed.
+  TROUPE_ASSIGN(OplogCursor cursor, log.cursor(unit, false));
+  TROUPE_ASSIGN(const bool found, cursor.seek(place.timestamp));
+  const auto isIt = [&] {
+    const bson::Element time = cursor.entry()["ts"], term = cursor.entry()["t"];
+    return time.is(bson::Type::kTimestamp) && time.asTimestamp() == place.timestamp && term.toInt64(-1) == place.term;
+  };
+  if (!found || !isIt()) return std::optional<bson::Document>();
+  return std::optional(bson::Document(cursor.entry()));
+}
+
+SessionWrites& SessionWrites::of(RecoveryUnit& unit) {
+  if (auto* made = static_cast<SessionWrites*>(unit.unitState(UnitPart::kSession))) return *made;
+  RetryableWrites* const session = unit.operation()->retryable;
+  invariant(session != nullptr, "a statement with an id is of a session that is checked out");
+  std::unique_ptr<SessionWrites> owned(new SessionWrites(*session));
+  SessionWrites& writes = *owned;
+  unit.bindToUnit(UnitPart::kSession, std::move(owned));
+  unit.onPreCommit([&writes, &unit](auto) { return writes.write(unit); });
+  unit.onCommit([&writes](auto) {
+    for (const auto& [statement, entry] : writes.statements_) writes.session_.note(statement, entry);
+  });
+  return writes;
+}
+
+void SessionWrites::add(int32_t statement, const OpTime& entry, bson::Date wall) {
+  statements_.emplace_back(statement, entry);
+  last_ = entry;
+  wall_ = wall;
+}
+
+Status SessionWrites::write(RecoveryUnit& unit) const {
+  const bson::View session = session_.session();
+  if (kind_ != RetryImage::kNone)
+    TROUPE_TRY(session_.tables().put(
+        unit, ImageRecord{session, session_.number(), last_.timestamp, kind_, image_, /*invalidated=*/false}));
+  return session_.tables().put(unit, SessionRecord{session, session_.number(), last_, wall_});
+}
+
+}  // namespace troupe::storage

@@ -1,0 +1,83 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "storage/oplog/oplog_store.hpp"
+#include "storage/sessions/session_tables.hpp"
+
+namespace troupe::storage {
+
+/// What the retryable writes of one session have done so far under its present number (SES-017, SES-018): a primary's
+/// memory of the session's record and of the entries behind it. Used by the one operation that has the session checked
+/// out. What an operation writes counts once it has committed.
+class RetryableWrites {
+ public:
+  /// `session`: {id, uid}. `tables` outlives it.
+  RetryableWrites(bson::Document session, const SessionTables& tables)
+      : session_(std::move(session)), tables_(tables) {}
+
+  bson::View session() const { return session_; }
+  const SessionTables& tables() const { return tables_; }
+  int64_t number() const { return number_; }
+  /// Of the last entry under the present number; the null OpTime before there is one.
+  const OpTime& lastWrite() const { return lastWrite_; }
+
+  /// Reads the record and follows the chain of entries, in the operation's snapshot; forgets what it knew. Errors: the
+  /// engine's; FailedToParse (documents that the server has not made).
+  Status load(OperationContext& operation, const OplogStore& log);
+  /// The operation comes with a number. A newer one begins anew. Errors: TransactionTooOld.
+  Status begin(int64_t number);
+  /// The entry of a statement that was executed under the present number; nothing: it was not. Errors:
+  /// IncompleteTransactionHistory (the log has been truncated: nobody knows).
+  StatusWith<std::optional<OpTime>> executed(int32_t statement) const;
+  /// Nothing was executed under the present number, as far as anybody knows.
+  bool isEmpty() const { return isComplete_ && statements_.empty(); }
+  void note(int32_t statement, const OpTime& entry) {
+    statements_.insert_or_assign(statement, entry);
+    lastWrite_ = entry;
+  }
+
+ private:
+  void forget();
+
+  const bson::Document session_;
+  const SessionTables& tables_;
+  int64_t number_ = -1;
+  OpTime lastWrite_;
+  std::unordered_map<int32_t, OpTime> statements_;
+  bool isComplete_ = true;
+};
+
+/// The entry at a place of the log, in the unit's snapshot; nothing when it has been truncated or is another one.
+StatusWith<std::optional<bson::Document>> entryAt(RecoveryUnit& unit, const OplogStore& log, const OpTime& place);
+
+/// What one unit of work writes for a session: the chain of its entries, and at its end, in the same storage
+/// transaction, the session's record and the image (SES-016, SES-021). Its operation has the session checked out.
+class SessionWrites final : public BoundState {
+ public:
+  /// That of the unit, made with the first entry.
+  static SessionWrites& of(RecoveryUnit& unit);
+
+  /// The session's entry before the next one; the null OpTime: there is none under its number.
+  const OpTime& previous() const { return last_; }
+  void add(int32_t statement, const OpTime& entry, bson::Date wall);
+  void keep(RetryImage kind, bson::View image) {
+    kind_ = kind;
+    image_ = bson::Document(image);
+  }
+
+ private:
+  explicit SessionWrites(RetryableWrites& session) : session_(session), last_(session.lastWrite()) {}
+  Status write(RecoveryUnit& unit) const;
+
+  RetryableWrites& session_;
+  OpTime last_;
+  bson::Date wall_;
+  std::vector<std::pair<int32_t, OpTime>> statements_;
+  RetryImage kind_ = RetryImage::kNone;
+  bson::Document image_;
+};
+
+}  // namespace troupe::storage

@@ -1,0 +1,102 @@
+#include "storage/sessions/session_tables.hpp"
+
+#include "storage/operation/operation_context.hpp"
+#include "storage/oplog/batch_units.hpp"
+#include "storage/oplog/oplog_entry.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
+
+namespace troupe::storage {
+
+namespace {
+
+/// Has the writes of its scope carry a given time, as those of an applier do: they take no slots and are not logged.
+class AtTimeOfEntry {
+ public:
+  AtTimeOfEntry(OperationContext& operation, bson::Timestamp time)
+      : operation_(operation), mode_(operation.writeMode()), time_(operation.appliedTime()) {
+    operation_.setWriteMode(WriteMode::kApplied);
+    operation_.setAppliedTime(time);
+  }
+  ~AtTimeOfEntry() {
+    operation_.setWriteMode(mode_);
+    operation_.setAppliedTime(time_);
+  }
+  AtTimeOfEntry(const AtTimeOfEntry&) = delete;
+
+ private:
+  OperationContext& operation_;
+  const WriteMode mode_;
+  const std::optional<bson::Timestamp> time_;
+};
+
+/// `_id` of a session's document: an element is a part of a document.
+bson::Document keyOf(bson::View session) { return bson::doc("_id", session); }
+
+StatusWith<bson::Document> documentAt(const Collection& collection, RecoveryUnit& unit, const RecordId& id) {
+  bson::Document found;
+  TROUPE_TRY(collection.find(unit, id, [&](bson::View document) { found = bson::Document(document); }).status());
+  return found;
+}
+
+/// Of a session's or an image's document.
+bson::Timestamp timeOf(bson::View document) {
+  const bson::Element last = document["lastWriteOpTime"];
+  const bson::Element time = last.is(bson::Type::kDocument) ? last.asDocument()["ts"] : document["ts"];
+  return time.is(bson::Type::kTimestamp) ? time.asTimestamp() : bson::Timestamp();
+}
+
+}  // namespace
+
+Status SessionTables::putDocument(RecoveryUnit& unit, const Namespace& ns, bson::View document,
+                                  bson::Timestamp time) const {
+  const CollectionPtr collection = catalog_.find(ns);
+  if (!collection) return {ErrorCode::kNamespaceNotFound, "the collection " + ns.toString() + " has been dropped"};
+  const AtTimeOfEntry at(*unit.operation(), time);
+  TROUPE_ASSIGN(const auto record, collection->findById(unit, document["_id"]));
+  if (!record) return collection->insert(unit, document).status();
+  TROUPE_ASSIGN(const bson::Document before, documentAt(*collection, unit, *record));
+  if (timeOf(before) >= time) return Status::OK();
+  return collection->update(unit, *record, before, document);
+}
+
+Status SessionTables::put(RecoveryUnit& unit, const SessionRecord& record) const {
+  return putDocument(unit, transactionsNamespace(), record.toDocument(), record.lastWrite.timestamp);
+}
+
+Status SessionTables::put(RecoveryUnit& unit, const ImageRecord& record) const {
+  return putDocument(unit, imagesNamespace(), record.toDocument(), record.time);
+}
+
+StatusWith<size_t> SessionTables::putInUnit(OperationContext& operation, std::span<const OplogEntry* const> entries,
+                                            const UnitLimits& limits) const {
+  RecoveryUnit& unit = operation.recoveryUnit();
+  WriteUnitOfWork together(unit);
+  size_t count = 0;
+  for (; count < entries.size() && count < limits.maxEntries; ++count) {
+    const auto record = SessionRecord::of(*entries[count]);
+    if (!record) continue;
+    const Status put = this->put(unit, *record);
+    if (!put.isOK() && put != ErrorCode::kNamespaceNotFound) return put;
+  }
+  TROUPE_TRY(together.commit());
+  return count;
+}
+
+StatusWith<bson::Document> SessionTables::findIn(RecoveryUnit& unit, const Namespace& ns, bson::View session) const {
+  const CollectionPtr collection = catalog_.find(ns);
+  if (!collection) return bson::Document();
+  const bson::Document key = keyOf(session);
+  TROUPE_ASSIGN(const auto record, collection->findById(unit, key["_id"]));
+  if (!record) return bson::Document();
+  return documentAt(*collection, unit, *record);
+}
+
+StatusWith<bson::Document> SessionTables::find(RecoveryUnit& unit, bson::View session) const {
+  return findIn(unit, transactionsNamespace(), session);
+}
+
+StatusWith<bson::Document> SessionTables::findImage(RecoveryUnit& unit, bson::View session) const {
+  return findIn(unit, imagesNamespace(), session);
+}
+
+}  // namespace troupe::storage

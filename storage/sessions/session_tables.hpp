@@ -1,0 +1,46 @@
+#pragma once
+#include <cstddef>
+#include <span>
+
+#include "storage/catalog/catalog.hpp"
+#include "storage/sessions/session_record.hpp"
+
+namespace troupe::storage {
+
+class OperationContext;
+class RecoveryUnit;
+struct OplogEntry;
+struct UnitLimits;
+
+/// Writes config.transactions and config.image_collection beside the entries that they follow from. These rows are not
+/// logged: each member makes them from the entries, at their times, so that at every time a member has of a session
+/// what its log has up to there, whatever a recovery or a rollback goes back to. Keeps no state. Any thread; locks (IX
+/// of the two collections) are the caller's.
+class SessionTables {
+ public:
+  explicit SessionTables(Catalog& catalog) : catalog_(catalog) {}
+
+  /// Puts the record in the place of the session's older one; a later one stays. Within a unit of work, at the time of
+  /// the session's last write. Errors: NamespaceNotFound (the collection has gone); WriteConflict and its kin.
+  Status put(RecoveryUnit& unit, const SessionRecord& record) const;
+  /// The same for an image, at its time.
+  Status put(RecoveryUnit& unit, const ImageRecord& record) const;
+
+  /// Of an applier: puts the records of the sessions that wrote these entries, in the order of the log, in as few units
+  /// of work as the limits allow. Says how many entries from the front it has done. A collection that a later entry
+  /// drops may be missing. Errors: WriteConflict and its kin.
+  StatusWith<size_t> putInUnit(OperationContext& operation, std::span<const OplogEntry* const> entries,
+                               const UnitLimits& limits) const;
+
+  /// What a member knows of a session; empty: nothing. In the unit's snapshot.
+  StatusWith<bson::Document> find(RecoveryUnit& unit, bson::View session) const;
+  StatusWith<bson::Document> findImage(RecoveryUnit& unit, bson::View session) const;
+
+ private:
+  Status putDocument(RecoveryUnit& unit, const Namespace& ns, bson::View document, bson::Timestamp time) const;
+  StatusWith<bson::Document> findIn(RecoveryUnit& unit, const Namespace& ns, bson::View session) const;
+
+  Catalog& catalog_;
+};
+
+}  // namespace troupe::storage

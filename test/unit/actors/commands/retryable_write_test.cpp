@@ -1,0 +1,250 @@
+// Commands with transaction numbers: what is sent twice is done once and answered alike.
+#include "actors/server/session_catalog.hpp"
+#include "storage/sessions/session_record.hpp"
+#include "test/unit/actors/commands/primary_node.hpp"
+
+namespace troupe::commands {
+using namespace server;
+
+namespace {
+
+constexpr int64_t kInvalidOptions = 72, kIllegalOperation = 20, kTooOld = 225, kIncompleteHistory = 217,
+                  kNotRetryable = 50768, kAnotherStatement = 40606, kNotSupported = 115, kUnauthorized = 13;
+
+constexpr const char* kSession =
+    R"("lsid": {"id": {"$binary": {"base64": "y8oFy8jlSZqQT3Dl9CUG7Q==", "subType": "04"}}})";
+
+/// A command with the fields of a session.
+std::string numbered(std::string_view command, int64_t number, const char* session = kSession) {
+  std::string text(command.substr(0, command.rfind('}')));
+  return text + ", " + session + ", \"txnNumber\": {\"$numberLong\": \"" + std::to_string(number) + "\"}}";
+}
+
+}  // namespace
+
+class RetryableWriteTest : public CommandTest {
+ protected:
+  RetryableWriteTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) { becomePrimary(server); }
+
+  bson::Document send(std::string_view command, int64_t number, std::string_view db = "test") {
+    return run(numbered(command, number).c_str(), db);
+  }
+  int64_t codeOf(std::string_view command, int64_t number, std::string_view db = "test") {
+    return send(command, number, db)["code"].toInt64();
+  }
+  /// What a client compares: the reply but for times and the mark of a retry.
+  static std::string shown(const bson::Document& reply) {
+    bson::Builder rest;
+    for (const bson::Element& e : reply.view())
+      if (e.name() != "$clusterTime" && e.name() != "operationTime" && e.name() != "retriedStmtIds")
+        rest.append(e.name(), e);
+    return bson::toRelaxedJson(rest.finish());
+  }
+  static std::string retried(const bson::Document& reply) {
+    const bson::Element ids = reply["retriedStmtIds"];
+    return ids ? bson::toRelaxedJson(ids) : "none";
+  }
+  /// Sends it twice and looks at both replies.
+  void expectOnce(std::string_view command, int64_t number, const char* ids = "[0]") {
+    const bson::Document first = send(command, number), second = send(command, number);
+    EXPECT_TRUE(first["ok"].truthy()) << bson::toRelaxedJson(first);
+    EXPECT_EQ(retried(first), "none");
+    EXPECT_EQ(retried(second), ids);
+    EXPECT_EQ(shown(second), shown(first));
+  }
+  static std::string labels(const bson::Document& reply) {
+    const bson::Element found = reply["errorLabels"];
+    return found ? bson::toRelaxedJson(found) : "none";
+  }
+};
+
+TEST_F(RetryableWriteTest, AnInsertIsDoneOnce) {  // SES-017
+  expectOnce(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]})", 1, "[0, 1]");
+  EXPECT_EQ(batch(R"({"find": "c"})").size(), 2u);
+  EXPECT_EQ(send(R"({"insert": "c", "documents": [{"_id": 3}]})", 2)["n"].toInt64(), 1);
+}
+
+TEST_F(RetryableWriteTest, WhatAFirstAttemptHadNotReachedIsDoneByTheNext) {
+  EXPECT_EQ(send(R"({"insert": "c", "documents": [{"_id": 1}]})", 1)["n"].toInt64(), 1);
+  const bson::Document more = send(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]})", 1);
+  EXPECT_EQ(more["n"].toInt64(), 2);
+  EXPECT_EQ(retried(more), "[0]");
+  EXPECT_EQ(batch(R"({"find": "c"})").size(), 2u);
+}
+
+TEST_F(RetryableWriteTest, UpdatesAndDeletesAreDoneOnce) {
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}, {"_id": 2, "n": 0}]})"));
+  expectOnce(R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$inc": {"n": 1}}},
+                                            {"q": {"_id": 2}, "u": {"$inc": {"n": 1}}}]})",
+             1, "[0, 1]");
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"n": 1}})").size(), 2u);
+  expectOnce(R"({"update": "c", "updates": [{"q": {"_id": 9}, "u": {"$inc": {"n": 1}}, "upsert": true}]})", 2);
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"_id": 9, "n": 1}})").size(), 1u);
+  expectOnce(R"({"delete": "c", "deletes": [{"q": {}, "limit": 1}]})", 3);
+  EXPECT_EQ(batch(R"({"find": "c"})").size(), 2u);
+  const bson::Document status = run(R"({"serverStatus": 1})", "admin");
+  EXPECT_EQ(status.view().at("transactions.retriedCommandsCount").toInt64(), 3);
+  EXPECT_EQ(status.view().at("transactions.retriedStatementsCount").toInt64(), 4);
+}
+
+TEST_F(RetryableWriteTest, AFindAndModifyAnswersWithTheSameDocument) {  // SES-022
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}]})"));
+  constexpr const char* kUpdate = R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}})";
+  expectOnce(kUpdate, 1);
+  expectOnce(R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "new": true,
+                 "fields": {"n": 1, "_id": 0}})",
+             2);
+  expectOnce(
+      R"({"findAndModify": "c", "query": {"_id": 7}, "update": {"$inc": {"n": 1}}, "new": true, "upsert": true})", 3);
+  expectOnce(R"({"findAndModify": "c", "query": {"_id": 7}, "remove": true})", 4);
+  EXPECT_EQ(batch(R"({"find": "c"})"), std::vector<std::string>({R"({"_id": 1, "n": 2})"}));
+  ASSERT_TRUE(send(kUpdate, 5)["ok"].truthy());
+  EXPECT_EQ(codeOf(R"({"findAndModify": "c", "query": {"_id": 1}, "remove": true})", 5), kAnotherStatement);
+  EXPECT_EQ(codeOf(R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "new": true})", 5),
+            kAnotherStatement)
+      << "the other document was not kept";
+  ASSERT_TRUE(succeeds(R"({"delete": "image_collection", "deletes": [{"q": {}, "limit": 0}]})", "config"));
+  EXPECT_EQ(codeOf(kUpdate, 5), kIncompleteHistory);
+}
+
+TEST_F(RetryableWriteTest, ABulkWriteIsDoneOnce) {
+  constexpr const char* kBulk = R"({"bulkWrite": 1, "nsInfo": [{"ns": "test.c"}], "ops": [
+      {"insert": 0, "document": {"_id": 1, "n": 0}}, {"insert": 0, "document": {"_id": 2, "n": 0}},
+      {"update": 0, "filter": {"_id": 1}, "updateMods": {"$inc": {"n": 1}}},
+      {"delete": 0, "filter": {"_id": 2}}]})";
+  const bson::Document first = send(kBulk, 1, "admin"), second = send(kBulk, 1, "admin");
+  EXPECT_EQ(retried(second), "[0, 1, 2, 3]") << bson::toRelaxedJson(second);
+  EXPECT_EQ(shown(second), shown(first));
+  EXPECT_EQ(batch(R"({"find": "c"})"), std::vector<std::string>({R"({"_id": 1, "n": 1})"}));
+}
+
+TEST_F(RetryableWriteTest, IsKnownAfterARestart) {  // SES-018
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"w": 1, "j": true}})";
+  constexpr const char* kChange =
+      R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "writeConcern": {"w": 1, "j": true}})";
+  ASSERT_TRUE(send(kInsert, 1)["ok"].truthy());
+  const bson::Document changed = send(kChange, 2);
+  CommandNode after({.disk = server.engine->disk(), .name = "n1:1", .replicaSet = "rs"});
+  untilPrimary(after);
+  const bson::Document again = after.run(parse(numbered(kChange, 2).c_str()));
+  EXPECT_EQ(shown(again), shown(changed));
+  EXPECT_EQ(retried(again), "[0]");
+  EXPECT_EQ(after.run(parse(numbered(kInsert, 1).c_str()))["code"].toInt64(), kTooOld);
+}
+
+TEST_F(RetryableWriteTest, ARetryWaitsForTheFirstAttempt) {  // SES-010
+  ASSERT_TRUE(succeeds(R"({"create": "c"})"));
+  const std::string insert = numbered(R"({"insert": "c", "documents": [{"_id": 1}]})", 1);
+  storage::Locker holder(server.locks);
+  ASSERT_TRUE(holder.tryAcquire(storage::ResourceId::collection("test.c"), storage::LockMode::kX));
+  const auto other = server.connect();
+  const auto first = server.begin(parse(insert.c_str()));
+  const auto second = server.begin(parse(insert.c_str()), "test", other);
+  server.node.advance(1s);
+  EXPECT_FALSE(first->done || second->done);
+  holder.releaseAll();
+  for (int steps = 0; !(first->done && second->done) && steps < 100; ++steps) server.node.advance(10ms);
+  ASSERT_TRUE(first->done && second->done);
+  EXPECT_EQ(retried(first->takeReply()), "none");
+  EXPECT_EQ(retried(second->takeReply()), "[0]");
+}
+
+TEST_F(RetryableWriteTest, AWaitForASessionEndsWithItsTime) {
+  ASSERT_TRUE(succeeds(R"({"create": "c"})"));
+  storage::Locker holder(server.locks);
+  ASSERT_TRUE(holder.tryAcquire(storage::ResourceId::collection("test.c"), storage::LockMode::kX));
+  const auto other = server.connect();
+  const auto first = server.begin(parse(numbered(R"({"insert": "c", "documents": [{"_id": 1}]})", 1).c_str()));
+  const bson::Document late = server.run(
+      parse(numbered(R"({"insert": "c", "documents": [{"_id": 1}], "maxTimeMS": 50})", 1).c_str()), "test", other);
+  EXPECT_EQ(late["code"].toInt64(), 50) << bson::toRelaxedJson(late);
+  holder.releaseAll();
+  for (int steps = 0; !first->done && steps < 100; ++steps) server.node.advance(10ms);
+  EXPECT_TRUE(first->done);
+  EXPECT_EQ(retried(send(R"({"insert": "c", "documents": [{"_id": 1}]})", 1)), "[0]") << "the session is free again";
+}
+
+TEST_F(RetryableWriteTest, NumbersGoUpOnly) {
+  ASSERT_TRUE(send(R"({"insert": "c", "documents": [{"_id": 1}]})", 5)["ok"].truthy());
+  EXPECT_EQ(codeOf(R"({"insert": "c", "documents": [{"_id": 2}]})", 4), kTooOld);
+  EXPECT_TRUE(send(R"({"insert": "c", "documents": [{"_id": 2}]})", 6)["ok"].truthy());
+  EXPECT_EQ(codeOf(R"({"update": "c", "updates": [{"q": {"_id": 2}, "u": {"a": 1}}]})", 6), kAnotherStatement);
+}
+
+TEST_F(RetryableWriteTest, WhatCannotBeRetriedIsRefused) {  // SES-014
+  EXPECT_EQ(codeOf(R"({"update": "c", "updates": [{"q": {}, "u": {"$set": {"a": 1}}, "multi": true}]})", 1),
+            kInvalidOptions);
+  EXPECT_EQ(codeOf(R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})", 1), kInvalidOptions);
+  EXPECT_EQ(codeOf(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": 0}})", 1), kInvalidOptions);
+  EXPECT_EQ(codeOf(R"({"insert": "c", "documents": [{}, {}, {}], "stmtIds": [1, 2]})", 1), kInvalidOptions);
+  EXPECT_EQ(codeOf(R"({"find": "c"})", 1), kNotRetryable);
+  EXPECT_EQ(codeOf(R"({"create": "d"})", 1), kNotRetryable);
+  EXPECT_EQ(codeOf(R"({"insert": "c", "documents": [{}]})", 1, "local"), kIllegalOperation);
+  EXPECT_EQ(codeOf(R"({"insert": "c", "documents": [{}], "autocommit": false, "startTransaction": true})", 1),
+            kNotSupported);
+  EXPECT_EQ(code(R"({"insert": "c", "documents": [{}], "txnNumber": {"$numberLong": "1"}})"), kInvalidOptions)
+      << "a number needs a session";
+  CommandNode alone;
+  EXPECT_EQ(alone.run(parse(numbered(R"({"insert": "c", "documents": [{}]})", 1).c_str()))["code"].toInt64(),
+            kIllegalOperation);
+}
+
+TEST_F(RetryableWriteTest, ASessionIsOfItsUser) {
+  constexpr const char* kForeign =
+      R"("lsid": {"id": {"$binary": {"base64": "y8oFy8jlSZqQT3Dl9CUG7Q==", "subType": "04"}},
+                  "uid": {"$binary": {"base64": "AAAA", "subType": "00"}}})";
+  const std::string command = numbered(R"({"insert": "c", "documents": [{}]})", 1, kForeign);
+  EXPECT_EQ(code(command.c_str()), kUnauthorized);
+  ASSERT_TRUE(send(R"({"insert": "c", "documents": [{"_id": 1}]})", 1)["ok"].truthy());
+  const auto records = batch(R"({"find": "transactions"})", "config");
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_NE(records[0].find("47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="), std::string::npos)
+      << "the digest of no user: " << records[0];
+}
+
+TEST_F(RetryableWriteTest, AnEditOfTheRecordsIsTakenForTrue) {  // SES-013
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"a": 1}]})";
+  expectOnce(kInsert, 1);
+  ASSERT_TRUE(succeeds(R"({"delete": "transactions", "deletes": [{"q": {}, "limit": 0}]})", "config"));
+  EXPECT_EQ(retried(send(kInsert, 1)), "none") << "nobody knows of the session";
+  ASSERT_TRUE(succeeds(R"({"drop": "transactions"})", "config"));
+  EXPECT_EQ(retried(send(kInsert, 1)), "none");
+  EXPECT_EQ(retried(send(kInsert, 1)), "[0]");
+}
+
+TEST_F(RetryableWriteTest, TheFirstAttemptOfAnotherTermIsFoundAgain) {
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"a": 1}]})";
+  ASSERT_TRUE(send(kInsert, 1)["ok"].truthy());
+  ASSERT_TRUE(succeeds(R"({"replSetStepDown": 1, "force": true})", "admin"));
+  const bson::Document refused = send(kInsert, 1);
+  EXPECT_EQ(refused["code"].toInt64(), 10107);
+  EXPECT_EQ(labels(refused), R"(["RetryableWriteError"])");
+  untilPrimary(server);
+  EXPECT_EQ(retried(send(kInsert, 1)), "[0]");
+}
+
+TEST_F(RetryableWriteTest, DriversAreToldWhatTheyMaySendAgain) {
+  const auto armed = [&](const char* data) {
+    const std::string command =
+        std::string(R"({"configureFailPoint": "failCommand", "mode": {"times": 1}, "data": )") + data + "}";
+    ASSERT_TRUE(succeeds(command.c_str(), "admin"));
+  };
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"a": 1}]})";
+  armed(R"({"failCommands": ["insert"], "errorCode": 189})");
+  EXPECT_EQ(labels(send(kInsert, 1)), R"(["RetryableWriteError"])");
+  armed(R"({"failCommands": ["insert"], "errorCode": 189})");
+  EXPECT_EQ(labels(run(kInsert)), "none") << "it was not sent to be retried";
+  armed(R"({"failCommands": ["insert"], "errorCode": 11000})");
+  EXPECT_EQ(labels(send(kInsert, 2)), "none") << "that would fail again";
+  armed(R"({"failCommands": ["insert"], "errorCode": 189, "errorLabels": ["Other"]})");
+  EXPECT_EQ(labels(send(kInsert, 3)), R"(["Other"])");
+  armed(R"({"failCommands": ["insert"], "writeConcernError": {"code": 91, "errmsg": "over"}})");
+  EXPECT_EQ(labels(send(kInsert, 4)), R"(["RetryableWriteError"])");
+  armed(R"({"failCommands": ["insert"], "writeConcernError": {"code": 64, "errmsg": "late"}})");
+  EXPECT_EQ(labels(send(kInsert, 5)), "none");
+  armed(
+      R"({"failCommands": ["insert"], "writeConcernError": {"code": 64, "errmsg": "late"}, "errorLabels": ["Other"]})");
+  EXPECT_EQ(labels(send(kInsert, 6)), R"(["Other"])");
+}
+
+}  // namespace troupe::commands

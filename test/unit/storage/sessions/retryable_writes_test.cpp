@@ -1,0 +1,204 @@
+#include "storage/sessions/retryable_writes.hpp"
+
+#include "test/unit/storage/oplog/member_fixture.hpp"
+#include "test/unit/storage/oplog/primary_fixture.hpp"
+
+namespace troupe::storage {
+
+using bson::doc;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+/// A primary with a session that an operation has checked out.
+class RetryableWritesTest : public PrimaryFixture {
+ protected:
+  void SetUp() override {
+    PrimaryFixture::SetUp();
+    for (const Namespace* ns : {&transactionsNamespace(), &imagesNamespace()}) make(ns->toString().c_str());
+    begin(7);
+  }
+  void TearDown() override {
+    if (operation) operation->retryable = nullptr;
+    PrimaryFixture::TearDown();
+  }
+  static bson::Document sessionNamed(int n) {
+    return doc("id", doc("number", n), "uid", "nobody");  // what is in it does not matter here
+  }
+  void begin(int64_t number, int session = 1) {
+    tables.emplace(*catalog);
+    writes.emplace(sessionNamed(session), *tables);
+    ASSERT_TRUE(writes->load(*operation, *store).isOK());
+    rec().abandonSnapshot();
+    ASSERT_TRUE(writes->begin(number).isOK());
+    operation->session.txnNumber = number;
+    operation->retryable = &*writes;
+  }
+  /// Entries of sessions.
+  std::vector<bson::Document> entries() {
+    std::vector<bson::Document> found = log();
+    std::erase_if(found, [](const bson::Document& entry) { return !entry.view().has("lsid"); });
+    return found;
+  }
+  Status change(int id, const bson::Document& before, const bson::Document& after, int32_t statement = 0) {
+    operation->setStatements({&statement, 1});
+    const Status done = inUnit([&]() -> Status {
+      const bson::Value key(id);
+      TROUPE_ASSIGN(const auto at, current()->findById(rec(), key.element()));
+      return after.empty() ? current()->remove(rec(), *at, before) : current()->update(rec(), *at, before, after);
+    });
+    operation->setStatements({});
+    return done;
+  }
+  std::string recordText() {
+    const auto found = tables->find(rec(), sessionNamed(1));
+    rec().abandonSnapshot();
+    if (!found.isOK() || found->empty()) return "none";
+    const auto record = SessionRecord::parse(*found);
+    return std::to_string(record->txnNumber) + "@" + std::to_string(record->lastWrite.timestamp.asUint64());
+  }
+  static std::string recordText(int64_t number, const bson::Document& last) {
+    return std::to_string(number) + "@" + std::to_string(last["ts"].asTimestamp().asUint64());
+  }
+
+  std::optional<SessionTables> tables;
+  std::optional<RetryableWrites> writes;
+};
+
+TEST_P(RetryableWritesTest, EntriesNameTheirSessionAndStatementAndAreChained) {  // SES-015
+  ASSERT_TRUE(insertAll({1, 2}).isOK());
+  ASSERT_TRUE(change(1, doc("_id", 1), doc("_id", 1, "x", 1), 2).isOK());
+  const auto found = entries();
+  ASSERT_THAT(found, SizeIs(3));
+  for (const bson::Document& entry : found) {
+    EXPECT_EQ(entry["lsid"].asDocument(), sessionNamed(1).view());
+    EXPECT_EQ(entry["txnNumber"].asInt64(), 7);
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(found[static_cast<size_t>(i)]["stmtId"].asInt32(), i);
+  EXPECT_EQ(found[0]["prevOpTime"].asDocument(), doc("ts", bson::Timestamp{}, "t", int64_t{-1}).view());
+  for (size_t i = 1; i < 3; ++i)
+    EXPECT_EQ(found[i]["prevOpTime"].asDocument()["ts"].asTimestamp(), found[i - 1]["ts"].asTimestamp());
+  begin(8);
+  ASSERT_TRUE(insertAll({3}).isOK());
+  EXPECT_EQ(entries().back()["prevOpTime"].asDocument()["t"].asInt64(), -1) << "each number has a chain of its own";
+}
+
+TEST_P(RetryableWritesTest, TheRecordTellsOfTheLastEntryAndIsWrittenWithIt) {  // SES-016
+  EXPECT_EQ(recordText(), "none");
+  ASSERT_TRUE(insertAll({1, 2}).isOK());
+  const std::string first = recordText(7, entries().back());
+  EXPECT_EQ(recordText(), first);
+  const Status undone = inUnit([&]() -> Status {
+    TROUPE_TRY(current()->insert(rec(), doc("_id", 3)).status());
+    return current()->insert(rec(), doc("_id", 3)).status();
+  });
+  EXPECT_EQ(undone, ErrorCode::kDuplicateKey);
+  EXPECT_EQ(recordText(), first);
+  EXPECT_TRUE(writes->executed(1)->has_value());
+  EXPECT_FALSE(writes->executed(2)->has_value()) << "what was undone is not remembered either";
+  ASSERT_TRUE(change(1, doc("_id", 1), {}, 2).isOK());
+  EXPECT_EQ(recordText(), recordText(7, entries().back()));
+  EXPECT_EQ(*writes->executed(2), writes->lastWrite());
+}
+
+/// Whatever time a recovery or a rollback goes back to, the record says what the log says.
+TEST_P(RetryableWritesTest, AtEachTimeAMemberHasTheRecordOfThatTime) {
+  ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
+  begin(8);
+  ASSERT_TRUE(change(1, doc("_id", 1), doc("_id", 1, "x", 1)).isOK());
+  begin(4, 2);
+  ASSERT_TRUE(insertAll({9}).isOK());
+  Member member;
+  ASSERT_TRUE(member.make(*current("test.c")));
+  const Status applied = member.applyAll(log());
+  ASSERT_TRUE(applied.isOK()) << applied.toString();
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
+  const SessionTables theirs(*member.catalog);
+  for (const bson::Document& entry : entries()) {
+    OperationContext reader({.sessions = *member.pool});
+    ASSERT_TRUE(reader.recoveryUnit().setReadSource(ReadSource::kProvided, entry["ts"].asTimestamp()).isOK());
+    const auto found = theirs.find(reader.recoveryUnit(), entry["lsid"].asDocument());
+    ASSERT_TRUE(found.isOK() && !found->empty()) << bson::toRelaxedJson(entry);
+    EXPECT_EQ(SessionRecord::parse(*found)->lastWrite.timestamp, entry["ts"].asTimestamp());
+  }
+}
+
+TEST_P(RetryableWritesTest, WhatWasExecutedIsFoundInTheLogAgain) {  // SES-018
+  ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
+  ASSERT_TRUE(change(2, doc("_id", 2), doc("_id", 2, "x", 1), 5).isOK());
+  const auto found = entries();
+  begin(7);
+  for (const int32_t statement : {0, 1, 2})
+    EXPECT_EQ((*writes->executed(statement))->timestamp, found[static_cast<size_t>(statement)]["ts"].asTimestamp());
+  EXPECT_EQ((*writes->executed(5))->timestamp, found[3]["ts"].asTimestamp());
+  EXPECT_FALSE(writes->executed(3)->has_value());
+  begin(8);
+  EXPECT_TRUE(writes->isEmpty()) << "a newer number begins anew";
+  EXPECT_EQ(writes->begin(7), ErrorCode::kTransactionTooOld);
+  begin(7);
+  EXPECT_FALSE(writes->isEmpty()) << "nothing was written under 8";
+}
+
+TEST_P(RetryableWritesTest, WhereTheLogIsTruncatedNobodyKnows) {
+  ASSERT_TRUE(insertAll({1}).isOK());
+  ASSERT_TRUE(change(1, doc("_id", 1), doc("_id", 1, "x", 1), 1).isOK());
+  const bson::Timestamp first = entries()[0]["ts"].asTimestamp();
+  const bson::Timestamp next{first.seconds, first.increment + 1};
+  ASSERT_TRUE(inUnit([&] { return rec().truncate(store->table(), OplogKey(first), OplogKey(next)); }).isOK());
+  begin(7);
+  EXPECT_TRUE(writes->executed(1)->has_value()) << "its entry is there";
+  EXPECT_EQ(writes->executed(0).status(), ErrorCode::kIncompleteTransactionHistory);
+  EXPECT_FALSE(writes->isEmpty());
+}
+
+TEST_P(RetryableWritesTest, AFindAndModifyKeepsTheDocumentThatItAnswersWith) {  // SES-021, SES-023
+  ASSERT_TRUE(insertAll({1}).isOK());
+  const bson::Document before = doc("_id", 1), changed = doc("_id", 1, "x", 1);
+  const auto image = [&] {
+    const auto found = tables->findImage(rec(), sessionNamed(1));
+    rec().abandonSnapshot();
+    return found.isOK() ? bson::toRelaxedJson(bson::Document((*found)["image"].asDocument())) : "none";
+  };
+  begin(8);
+  operation->retryImage = RetryImage::kAfter;
+  const bson::Timestamp last = entries().back()["ts"].asTimestamp();
+  ASSERT_TRUE(change(1, before, changed).isOK());
+  EXPECT_EQ(image(), bson::toRelaxedJson(changed));
+  EXPECT_EQ(entries().back()["needsRetryImage"].asString(), "postImage");
+  EXPECT_EQ(entries().back()["ts"].asTimestamp().increment, last.increment + 2) << "the time before it stays free";
+  begin(9);
+  operation->retryImage = RetryImage::kBefore;
+  ASSERT_TRUE(change(1, changed, {}).isOK());
+  EXPECT_EQ(image(), bson::toRelaxedJson(changed));
+  EXPECT_EQ(entries().back()["needsRetryImage"].asString(), "preImage");
+  operation->retryImage = RetryImage::kNone;
+  Member member;
+  ASSERT_TRUE(member.make(*current("test.c")));
+  ASSERT_TRUE(member.applyAll(log()).isOK());
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool)) << "members keep it as well";
+}
+
+TEST_P(RetryableWritesTest, AnImageThatAReplayMakesIsNoAnswer) {
+  ASSERT_TRUE(insertAll({1}).isOK());
+  begin(8);
+  operation->retryImage = RetryImage::kAfter;
+  ASSERT_TRUE(change(1, doc("_id", 1), doc("_id", 1, "x", 1)).isOK());
+  operation->retryImage = RetryImage::kNone;
+  Member member(ApplyMode::kReplaying);
+  ASSERT_TRUE(member.make(*current("test.c")));
+  ASSERT_TRUE(member.applyAll(log()).isOK());
+  OperationContext reader({.sessions = *member.pool});
+  const auto found = SessionTables(*member.catalog).findImage(reader.recoveryUnit(), sessionNamed(1));
+  ASSERT_TRUE(found.isOK() && !found->empty());
+  EXPECT_TRUE(ImageRecord::parse(*found)->invalidated) << "the document may have been of a later time";
+}
+
+TEST_P(RetryableWritesTest, WithoutItsCollectionNothingIsWritten) {
+  ASSERT_TRUE(drop("config.transactions").isOK());
+  EXPECT_EQ(insertAll({1}), ErrorCode::kNamespaceNotFound);
+  EXPECT_THAT(ids(), IsEmpty());
+}
+
+TROUPE_ON_BOTH_ENGINES(RetryableWritesTest);
+
+}  // namespace troupe::storage
