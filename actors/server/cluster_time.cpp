@@ -5,7 +5,6 @@
 #include <string>
 
 #include "actors/replication/replication_progress.hpp"
-#include "actors/server/command.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/time_proofs.hpp"
 #include "storage/oplog/replicated_writes.hpp"
@@ -69,9 +68,8 @@ Status takeClusterTime(const Request& request) {
     const bson::Element signature = gossiped["signature"];
     const Status proven =
         server.proofs->verify(time, signature.is(bson::Type::kDocument) ? signature.asDocument() : bson::View());
-    // A member that has no key yet lets its clients greet it and log in.
-    const bool isForStrangers = request.command->requirement.target == Requirement::Target::kNobody;
-    if (!proven.isOK()) return isForStrangers ? Status::OK() : proven;
+    // A member that has no key yet lets strangers greet it and log in.
+    if (!proven.isOK()) return request.client().authenticated() ? proven : Status::OK();
   }
   clock.advanceTo(time);
   return Status::OK();

@@ -192,9 +192,14 @@ void Simulation::kill(const std::string& name) {
   slot.paused = false;
 }
 
+/// A node that does not come up is a finding like any other: its seed is shown.
 void Simulation::restart(const std::string& name) {
   if (isAlive(name)) return;
-  boot(name);
+  try {
+    boot(name);
+  } catch (const std::runtime_error& failure) {
+    return fail(name + ": " + failure.what());
+  }
   note(TraceEvent::Kind::kFault, name, "operator", "restarts", "");
 }
 

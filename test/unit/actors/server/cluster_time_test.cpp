@@ -43,6 +43,8 @@ class SignedTimesTest : public CommandTest {
 
   void drop(const storage::Namespace& ns) {
     storage::OperationContext operation(server.server->operations);
+    storage::HeldLock lock(operation, storage::ResourceType::kCollection, ns.toString(), storage::LockMode::kX);
+    ASSERT_TRUE(lock.tryAcquire());
     storage::WriteUnitOfWork unit(operation.recoveryUnit());
     ASSERT_TRUE(storage::dropCollection(*server.catalog, operation.recoveryUnit(), server.catalog->find(ns)).isOK());
     ASSERT_TRUE(unit.commit().isOK());
@@ -67,7 +69,7 @@ class SignedTimesTest : public CommandTest {
 TEST_F(SignedTimesTest, ThePrimaryMakesAKeyForNowAndOneForLater) {  // CLK-008
   const auto found = batch(R"({"find": "system.keys"})", "admin");
   ASSERT_EQ(found.size(), 2u);
-  EXPECT_NE(found[0].find(R"("purpose": "HMAC")"), std::string::npos) << found[0];
+  EXPECT_NE(found[0].find(R"("purpose" : "HMAC")"), std::string::npos) << found[0];
   ASSERT_EQ(keys().size(), 2u);
   EXPECT_EQ(keys()[1].expiresAt.seconds - keys()[0].expiresAt.seconds, 7'776'000u);
   EXPECT_EQ(keys()[1].id, keys()[0].id + 1);
