@@ -12,7 +12,7 @@ from pymongo import ReadPreference
 from replica_set_support import Set
 from support import SLOWNESS, eventually
 
-TIME_PROOF_MISMATCH, KEY_NOT_FOUND, WRITE_CONCERN_FAILED, UNAUTHORIZED = 204, 211, 64, 13
+WRITE_CONCERN_FAILED, UNAUTHORIZED = 64, 13
 NOBODY = {"hash": bytes(20), "keyId": bson.Int64(0)}  # the signature of members that sign nothing
 # What an operator of clocks may do, and who looks at keys.
 PRIVILEGES = [{"resource": {"cluster": True}, "actions": ["advanceClusterTime"]},
@@ -72,12 +72,11 @@ class Guarded(unittest.TestCase):
         self.assertGreaterEqual(ahead["clusterTime"].time, now.time + seconds)
         return ahead
 
-    def sent(self, member, time):
-        """The code that a member answers to a time with; 0: it goes on from there."""
+    def moves(self, member, time):
+        """Whether a member goes on from a time that a stranger sends; one that is not proven it passes over."""
         reply = member.ask("hello", **{"$clusterTime": time})
-        if reply["ok"]:
-            self.assertGreaterEqual(reply["$clusterTime"]["clusterTime"], time["clusterTime"])
-        return reply.get("code", 0)
+        self.assertTrue(reply["ok"], reply)
+        return reply["$clusterTime"]["clusterTime"] >= time["clusterTime"]
 
     def test_only_what_another_member_has_signed_moves_the_clock(self):  # CLK-005, CLK-006
         real = self.move_ahead(self.primary, 100)
@@ -85,15 +84,14 @@ class Guarded(unittest.TestCase):
         self.assertLess(before, real["clusterTime"], "the secondary has not heard of it")
         signature = real["signature"]
         later = bson.Timestamp(real["clusterTime"].time + 1, 1)
-        for forged, code in (
-                ({**real, "clusterTime": later}, TIME_PROOF_MISMATCH),
-                ({**real, "signature": {**signature, "hash": bytes(20)}}, TIME_PROOF_MISMATCH),
-                ({**real, "signature": {**signature, "keyId": bson.Int64(7)}}, KEY_NOT_FOUND),
-                ({**real, "signature": NOBODY}, KEY_NOT_FOUND),
-                ({"clusterTime": real["clusterTime"]}, KEY_NOT_FOUND)):
-            self.assertEqual(self.sent(self.secondary, forged), code, forged)
-        self.assertEqual(self.time_of(self.secondary)["clusterTime"], before, "a refused time moves nothing")
-        self.assertEqual(self.sent(self.secondary, real), 0)
+        for forged in ({**real, "clusterTime": later},
+                       {**real, "signature": {**signature, "hash": bytes(20)}},
+                       {**real, "signature": {**signature, "keyId": bson.Int64(7)}},
+                       {**real, "signature": NOBODY},
+                       {"clusterTime": real["clusterTime"]}):
+            self.assertFalse(self.moves(self.secondary, forged), forged)
+        self.assertEqual(self.time_of(self.secondary)["clusterTime"], before, "what is not proven moves nothing")
+        self.assertTrue(self.moves(self.secondary, real))
 
     def test_a_driver_carries_times_from_member_to_member(self):
         hosts = ",".join(m.name for m in self.group.members)
@@ -125,7 +123,7 @@ class Guarded(unittest.TestCase):
         self.primary.kill()
         try:
             successor = self.group.primary(60)
-            self.assertEqual(self.sent(successor, signed), 0)
+            self.assertTrue(self.moves(successor, signed))
             self.assertEqual(self.keys_of(successor), keys)
             for member in self.group.others(self.primary):
                 shown = member.command("getDefaultRWConcern", inMemory=True)

@@ -21,7 +21,7 @@ TEST(WriteConcern, OneMemberIsEnoughWhereNothingIsSaid) {
 }
 
 TEST(WriteConcern, IsReadFromADocument) {
-  const auto given = write(R"({"w": "majority", "j": true, "wtimeout": 250})");
+  const auto given = write(R"({ "w" : "majority", "j" : true, "wtimeout" : 250 })");
   ASSERT_TRUE(given.isOK()) << given.status().toString();
   EXPECT_TRUE(given->given && given->majority && given->journaled);
   EXPECT_EQ(given->timeout, std::chrono::milliseconds(250));
@@ -43,9 +43,9 @@ TEST(WriteConcern, IsShownAsItWasGiven) {
     return bson::toRelaxedJson(out.finish());
   };
   EXPECT_EQ(shown(R"({"w": "majority", "j": true, "wtimeout": 250})"),
-            R"({"w": "majority", "j": true, "wtimeout": 250})");
-  EXPECT_EQ(shown(R"({"w": 2})"), R"({"w": 2, "wtimeout": 0})");
-  EXPECT_EQ(shown(R"({"w": "dc"})"), R"({"w": "dc", "wtimeout": 0})");
+            R"({ "w" : "majority", "j" : true, "wtimeout" : 250 })");
+  EXPECT_EQ(shown(R"({"w": 2})"), R"({ "w" : 2, "wtimeout" : 0 })");
+  EXPECT_EQ(shown(R"({"w": "dc"})"), R"({ "w" : "dc", "wtimeout" : 0 })");
 }
 
 TEST(WriteConcern, OneWithoutWTakesThatOfTheDefault) {
