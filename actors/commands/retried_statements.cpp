@@ -3,6 +3,7 @@
 #include <string>
 
 #include "actors/server/server_context.hpp"
+#include "storage/oplog/oplog_batch.hpp"
 #include "storage/sessions/retryable_writes.hpp"
 
 namespace troupe::commands {

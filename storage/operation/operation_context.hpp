@@ -203,7 +203,7 @@ class OperationContext {
   void setWriteMode(WriteMode mode) { writeMode_ = mode; }
   /// WriteMode::kApplied: the time of the entry that is being applied, which its units of work carry (write_slots.hpp).
   std::optional<bson::Timestamp> appliedTime() const { return appliedTime_; }
-  void setAppliedTime(bson::Timestamp time) { appliedTime_ = time; }
+  void setAppliedTime(std::optional<bson::Timestamp> time) { appliedTime_ = time; }
   /// Likewise: the time of the first entry of those that are applied side by side, of which it is one. Nothing: they
   /// are applied one after the other.
   std::optional<bson::Timestamp> batchStart() const { return batchStart_; }

@@ -176,7 +176,7 @@ std::string LocalCluster::uri() const {
   std::string hosts;
   for (const ClusterMember& member : plan_.members) hosts += (hosts.empty() ? "" : ",") + member.name();
   // Drivers would number their writes, which no member takes as yet.
-  return "mongodb://" + hosts + "/?replicaSet=" + plan_.set + "&retryWrites=false";
+  return "mongodb://" + hosts + "/?replicaSet=" + plan_.set;
 }
 
 StatusWith<std::string> LocalCluster::program() { return findProgram("trouped", SearchPath::kToo); }

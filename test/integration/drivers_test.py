@@ -64,9 +64,8 @@ class ReplicaSet(Tour):
         for member in members:
             self.addCleanup(member.discard)
         names = ",".join(member.name for member in members)
-        uri = members[0].uri + "&retryWrites=false"  # writes with numbers are refused as yet
-        self.mongosh(10, uri, "mongosh_set_tour.js", members[3], TROUPE_MEMBERS=names)
-        self.mongosh(6, members[1].uri + "&retryWrites=false", "mongosh_secondary_tour.js", members[2], TROUPE_MEMBERS=names)
+        self.mongosh(10, members[0].uri, "mongosh_set_tour.js", members[3], TROUPE_MEMBERS=names)
+        self.mongosh(6, members[1].uri, "mongosh_secondary_tour.js", members[2], TROUPE_MEMBERS=names)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class Member(Server):
         self.options += ["--nodeName", self.name]
 
     def client(self, **options):
-        """Of this member alone; retryable writes are refused as yet."""
+        """Of this member alone; what it refuses is not sent again."""
         return super().client(**{"retryWrites": False, **options})
 
     def wipe(self):

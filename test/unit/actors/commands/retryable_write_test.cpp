@@ -40,12 +40,18 @@ class RetryableWriteTest : public CommandTest {
         rest.append(e.name(), e);
     return bson::toRelaxedJson(rest.finish());
   }
+  static std::string textOf(const bson::Element& list) {
+    std::string text;
+    for (const bson::Element& e : list.asArray())
+      text += (text.empty() ? "" : ", ") + (e.isNumber() ? std::to_string(e.toInt64()) : std::string(e.toStringOr()));
+    return text;
+  }
   static std::string retried(const bson::Document& reply) {
     const bson::Element ids = reply["retriedStmtIds"];
-    return ids ? bson::toRelaxedJson(ids) : "none";
+    return ids ? textOf(ids) : "none";
   }
   /// Sends it twice and looks at both replies.
-  void expectOnce(std::string_view command, int64_t number, const char* ids = "[0]") {
+  void expectOnce(std::string_view command, int64_t number, const char* ids = "0") {
     const bson::Document first = send(command, number), second = send(command, number);
     EXPECT_TRUE(first["ok"].truthy()) << bson::toRelaxedJson(first);
     EXPECT_EQ(retried(first), "none");
@@ -54,12 +60,12 @@ class RetryableWriteTest : public CommandTest {
   }
   static std::string labels(const bson::Document& reply) {
     const bson::Element found = reply["errorLabels"];
-    return found ? bson::toRelaxedJson(found) : "none";
+    return found ? textOf(found) : "none";
   }
 };
 
 TEST_F(RetryableWriteTest, AnInsertIsDoneOnce) {  // SES-017
-  expectOnce(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]})", 1, "[0, 1]");
+  expectOnce(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]})", 1, "0, 1");
   EXPECT_EQ(batch(R"({"find": "c"})").size(), 2u);
   EXPECT_EQ(send(R"({"insert": "c", "documents": [{"_id": 3}]})", 2)["n"].toInt64(), 1);
 }
@@ -68,7 +74,7 @@ TEST_F(RetryableWriteTest, WhatAFirstAttemptHadNotReachedIsDoneByTheNext) {
   EXPECT_EQ(send(R"({"insert": "c", "documents": [{"_id": 1}]})", 1)["n"].toInt64(), 1);
   const bson::Document more = send(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]})", 1);
   EXPECT_EQ(more["n"].toInt64(), 2);
-  EXPECT_EQ(retried(more), "[0]");
+  EXPECT_EQ(retried(more), "0");
   EXPECT_EQ(batch(R"({"find": "c"})").size(), 2u);
 }
 
@@ -76,7 +82,7 @@ TEST_F(RetryableWriteTest, UpdatesAndDeletesAreDoneOnce) {
   ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}, {"_id": 2, "n": 0}]})"));
   expectOnce(R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$inc": {"n": 1}}},
                                             {"q": {"_id": 2}, "u": {"$inc": {"n": 1}}}]})",
-             1, "[0, 1]");
+             1, "0, 1");
   EXPECT_EQ(batch(R"({"find": "c", "filter": {"n": 1}})").size(), 2u);
   expectOnce(R"({"update": "c", "updates": [{"q": {"_id": 9}, "u": {"$inc": {"n": 1}}, "upsert": true}]})", 2);
   EXPECT_EQ(batch(R"({"find": "c", "filter": {"_id": 9, "n": 1}})").size(), 1u);
@@ -97,7 +103,7 @@ TEST_F(RetryableWriteTest, AFindAndModifyAnswersWithTheSameDocument) {  // SES-0
   expectOnce(
       R"({"findAndModify": "c", "query": {"_id": 7}, "update": {"$inc": {"n": 1}}, "new": true, "upsert": true})", 3);
   expectOnce(R"({"findAndModify": "c", "query": {"_id": 7}, "remove": true})", 4);
-  EXPECT_EQ(batch(R"({"find": "c"})"), std::vector<std::string>({R"({"_id": 1, "n": 2})"}));
+  EXPECT_EQ(batch(R"({"find": "c"})"), std::vector<std::string>({R"({ "_id" : 1, "n" : 2 })"}));
   ASSERT_TRUE(send(kUpdate, 5)["ok"].truthy());
   EXPECT_EQ(codeOf(R"({"findAndModify": "c", "query": {"_id": 1}, "remove": true})", 5), kAnotherStatement);
   EXPECT_EQ(codeOf(R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "new": true})", 5),
@@ -113,9 +119,9 @@ TEST_F(RetryableWriteTest, ABulkWriteIsDoneOnce) {
       {"update": 0, "filter": {"_id": 1}, "updateMods": {"$inc": {"n": 1}}},
       {"delete": 0, "filter": {"_id": 2}}]})";
   const bson::Document first = send(kBulk, 1, "admin"), second = send(kBulk, 1, "admin");
-  EXPECT_EQ(retried(second), "[0, 1, 2, 3]") << bson::toRelaxedJson(second);
+  EXPECT_EQ(retried(second), "0, 1, 2, 3") << bson::toRelaxedJson(second);
   EXPECT_EQ(shown(second), shown(first));
-  EXPECT_EQ(batch(R"({"find": "c"})"), std::vector<std::string>({R"({"_id": 1, "n": 1})"}));
+  EXPECT_EQ(batch(R"({"find": "c"})"), std::vector<std::string>({R"({ "_id" : 1, "n" : 1 })"}));
 }
 
 TEST_F(RetryableWriteTest, IsKnownAfterARestart) {  // SES-018
@@ -128,7 +134,7 @@ TEST_F(RetryableWriteTest, IsKnownAfterARestart) {  // SES-018
   untilPrimary(after);
   const bson::Document again = after.run(parse(numbered(kChange, 2).c_str()));
   EXPECT_EQ(shown(again), shown(changed));
-  EXPECT_EQ(retried(again), "[0]");
+  EXPECT_EQ(retried(again), "0");
   EXPECT_EQ(after.run(parse(numbered(kInsert, 1).c_str()))["code"].toInt64(), kTooOld);
 }
 
@@ -146,7 +152,7 @@ TEST_F(RetryableWriteTest, ARetryWaitsForTheFirstAttempt) {  // SES-010
   for (int steps = 0; !(first->done && second->done) && steps < 100; ++steps) server.node.advance(10ms);
   ASSERT_TRUE(first->done && second->done);
   EXPECT_EQ(retried(first->takeReply()), "none");
-  EXPECT_EQ(retried(second->takeReply()), "[0]");
+  EXPECT_EQ(retried(second->takeReply()), "0");
 }
 
 TEST_F(RetryableWriteTest, AWaitForASessionEndsWithItsTime) {
@@ -161,7 +167,7 @@ TEST_F(RetryableWriteTest, AWaitForASessionEndsWithItsTime) {
   holder.releaseAll();
   for (int steps = 0; !first->done && steps < 100; ++steps) server.node.advance(10ms);
   EXPECT_TRUE(first->done);
-  EXPECT_EQ(retried(send(R"({"insert": "c", "documents": [{"_id": 1}]})", 1)), "[0]") << "the session is free again";
+  EXPECT_EQ(retried(send(R"({"insert": "c", "documents": [{"_id": 1}]})", 1)), "0") << "the session is free again";
 }
 
 TEST_F(RetryableWriteTest, NumbersGoUpOnly) {
@@ -209,7 +215,7 @@ TEST_F(RetryableWriteTest, AnEditOfTheRecordsIsTakenForTrue) {  // SES-013
   EXPECT_EQ(retried(send(kInsert, 1)), "none") << "nobody knows of the session";
   ASSERT_TRUE(succeeds(R"({"drop": "transactions"})", "config"));
   EXPECT_EQ(retried(send(kInsert, 1)), "none");
-  EXPECT_EQ(retried(send(kInsert, 1)), "[0]");
+  EXPECT_EQ(retried(send(kInsert, 1)), "0");
 }
 
 TEST_F(RetryableWriteTest, TheFirstAttemptOfAnotherTermIsFoundAgain) {
@@ -218,9 +224,9 @@ TEST_F(RetryableWriteTest, TheFirstAttemptOfAnotherTermIsFoundAgain) {
   ASSERT_TRUE(succeeds(R"({"replSetStepDown": 1, "force": true})", "admin"));
   const bson::Document refused = send(kInsert, 1);
   EXPECT_EQ(refused["code"].toInt64(), 10107);
-  EXPECT_EQ(labels(refused), R"(["RetryableWriteError"])");
+  EXPECT_EQ(labels(refused), "RetryableWriteError");
   untilPrimary(server);
-  EXPECT_EQ(retried(send(kInsert, 1)), "[0]");
+  EXPECT_EQ(retried(send(kInsert, 1)), "0");
 }
 
 TEST_F(RetryableWriteTest, DriversAreToldWhatTheyMaySendAgain) {
@@ -231,20 +237,20 @@ TEST_F(RetryableWriteTest, DriversAreToldWhatTheyMaySendAgain) {
   };
   constexpr const char* kInsert = R"({"insert": "c", "documents": [{"a": 1}]})";
   armed(R"({"failCommands": ["insert"], "errorCode": 189})");
-  EXPECT_EQ(labels(send(kInsert, 1)), R"(["RetryableWriteError"])");
+  EXPECT_EQ(labels(send(kInsert, 1)), "RetryableWriteError");
   armed(R"({"failCommands": ["insert"], "errorCode": 189})");
   EXPECT_EQ(labels(run(kInsert)), "none") << "it was not sent to be retried";
   armed(R"({"failCommands": ["insert"], "errorCode": 11000})");
   EXPECT_EQ(labels(send(kInsert, 2)), "none") << "that would fail again";
   armed(R"({"failCommands": ["insert"], "errorCode": 189, "errorLabels": ["Other"]})");
-  EXPECT_EQ(labels(send(kInsert, 3)), R"(["Other"])");
+  EXPECT_EQ(labels(send(kInsert, 3)), "Other");
   armed(R"({"failCommands": ["insert"], "writeConcernError": {"code": 91, "errmsg": "over"}})");
-  EXPECT_EQ(labels(send(kInsert, 4)), R"(["RetryableWriteError"])");
+  EXPECT_EQ(labels(send(kInsert, 4)), "RetryableWriteError");
   armed(R"({"failCommands": ["insert"], "writeConcernError": {"code": 64, "errmsg": "late"}})");
   EXPECT_EQ(labels(send(kInsert, 5)), "none");
   armed(
       R"({"failCommands": ["insert"], "writeConcernError": {"code": 64, "errmsg": "late"}, "errorLabels": ["Other"]})");
-  EXPECT_EQ(labels(send(kInsert, 6)), R"(["Other"])");
+  EXPECT_EQ(labels(send(kInsert, 6)), "Other");
 }
 
 }  // namespace troupe::commands

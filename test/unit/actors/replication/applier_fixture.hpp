@@ -51,7 +51,7 @@ class OpenUpdate {
   OpenUpdate(Follower& member, int id)
       : operation_({.sessions = *member.data.pool}, storage::OperationOrigin::kApplier) {
     operation_.setWriteMode(storage::WriteMode::kApplied);
-    operation_.setAppliedTime({2000, 1});
+    operation_.setAppliedTime(bson::Timestamp{2000, 1});
     work_.emplace(operation_.recoveryUnit());
     const bson::Value key(id);
     const auto collection = member.data.current();

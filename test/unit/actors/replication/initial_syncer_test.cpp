@@ -114,7 +114,7 @@ TEST_F(InitialSyncerTest, WhatWasThereBeforeIsGone) {  // ISY-004
   dataOfAllKinds();
   storage::OperationContext operation({.sessions = target->storageSessions}, storage::OperationOrigin::kApplier);
   operation.setWriteMode(storage::WriteMode::kApplied);
-  operation.setAppliedTime({1, 1});
+  operation.setAppliedTime(bson::Timestamp{1, 1});
   {
     storage::WriteUnitOfWork work(operation.recoveryUnit());
     auto made =

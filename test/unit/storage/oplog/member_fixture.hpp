@@ -107,7 +107,7 @@ class Member : public CatalogFixture {
   void copyOne(const Collection& source, SessionPool& sessions) {
     OperationContext operation({.sessions = *pool}, OperationOrigin::kApplier);
     operation.setWriteMode(WriteMode::kApplied);
-    operation.setAppliedTime({1, 1});
+    operation.setAppliedTime(bson::Timestamp{1, 1});
     RecoveryUnit& to = operation.recoveryUnit();
     WriteUnitOfWork work(to);
     auto made = createCollection(*catalog, to, source.ns(), source.options());
