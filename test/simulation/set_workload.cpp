@@ -126,13 +126,20 @@ void SetWorkload::askForJoin() {
   send(node, "replSetReconfig", replication::Reconfig{std::move(next), false, 0});
 }
 
+/// A leader may refuse at once, before its first write for example: then time has to pass.
+void SetWorkload::askForJoinAgain() {
+  if (cluster_.elapsed() < nextJoin_) return;
+  nextJoin_ = cluster_.elapsed() + std::chrono::milliseconds(100);
+  askForJoin();
+}
+
 std::string SetWorkload::whyNotDone() {
   const auto leaders = set_.leaders();
   const bool joins = std::ranges::any_of(scenario_.workloads, [](const auto& w) { return w.kind == WorkKind::kJoins; });
   if (joins && !leaders.empty()) {
     const auto& present = set_.seen(leaders[0]).document.config;
     const std::string joiner = present ? nextToJoin(*present) : "";
-    if (!joiner.empty()) askForJoin();
+    if (!joiner.empty()) askForJoinAgain();
     if (!joiner.empty()) return joiner + " has not joined the set";
   }
   return data_ ? data_->whyNotDone(scenario_.faultsEndAfter) : std::string();

@@ -36,6 +36,7 @@ class SetWorkload final : public Workload {
   void askForReconfig();
   /// The next node without data becomes a member.
   void askForJoin();
+  void askForJoinAgain();
   /// Empty: all have joined.
   std::string nextToJoin(const replication::ReplicaSetConfig& present) const;
   void askForFreeze(const WorkSpec& work);
@@ -44,6 +45,7 @@ class SetWorkload final : public Workload {
   void send(const std::string& node, const char* name, Command command, std::shared_ptr<bool> answered = nullptr);
 
   ReplicaSet& set_;
+  Duration nextJoin_{};                 ///< not earlier is a join asked for again
   std::unique_ptr<SetData> data_;       ///< none: the scenario does not work with data
   std::unique_ptr<MemberReads> reads_;  ///< none before the first is asked for
 };
