@@ -5,6 +5,7 @@
 #include "actors/commands/prepared_aggregation.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/server/collection_uuid.hpp"
+#include "actors/server/read_concern.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/stable_api.hpp"
 #include "messaging/bson/compare.hpp"
@@ -326,6 +327,7 @@ Task<Status> distinct(Request& request) {
   DistinctValues values(resources->collator.get(), *resources);
   if (Status status = co_await collectDistinct(request, ns, resources, values); !status.isOK()) co_return status;
   values.appendTo(request.reply());
+  appendSnapshotTime(request.reply(), request.operation());
   co_return Status::OK();
 }
 

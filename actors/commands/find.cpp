@@ -128,7 +128,8 @@ Status answerWithDocument(Request& request, const AuthorizedNamespace& ns, const
   if (match.record) reply.reserve(reply.size() + match.document().size() + kAroundDocument);
   reply.openDocument("cursor").openArray("firstBatch");
   if (match.record) reply.push(match.document());
-  reply.close().append("id", int64_t{0}).append("ns", ns.toString()).close();
+  reply.close();
+  endCursor(request, 0, ns.toString());
   storage::OperationMetrics& metrics = request.operation().metrics;
   metrics.planSummary = "IDHACK";
   metrics.keysExamined = match.keyFound;

@@ -5,6 +5,7 @@
 #include "actors/replication/replica_view.hpp"
 #include "actors/server/capped_waiters.hpp"
 #include "actors/server/command.hpp"
+#include "actors/server/read_concern.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/shown_command.hpp"
 #include "actors/server/user_store.hpp"
@@ -330,6 +331,13 @@ std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::strin
   return cursor;
 }
 
+void endCursor(Request& request, int64_t id, std::string_view ns) {
+  bson::Builder& reply = request.reply();
+  reply.append("id", id).append("ns", ns);
+  appendSnapshotTime(reply, request.operation());
+  reply.close();
+}
+
 Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit, bool single) {
   limit.bytes -= kReplyOverhead;
   bson::Builder& reply = request.reply();
@@ -356,7 +364,7 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
   }
   request.cursorId = id;
   request.cursorExhausted = id == 0;
-  reply.append("id", id).append("ns", ns).close();
+  endCursor(request, id, ns);
   co_return Status::OK();
 }
 
@@ -373,7 +381,7 @@ Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::uniq
   reply.close();
   noteResults(request, unregistered, state.returned);
   request.cursorExhausted = true;
-  reply.append("id", int64_t{0}).append("ns", ns).close();
+  endCursor(request, 0, ns);
   co_return Status::OK();
 }
 
@@ -406,7 +414,7 @@ Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> 
   // A client that allows it gets all batches unasked. A cursor that tails without waiting would be asked all the time.
   const bool mayStream = open && (state.returned > 0 || patience);
   if (mayStream && request.wire().has(wire::kExhaustAllowed)) request.streamOn = bson::Document(request.body());
-  reply.append("id", open ? id : int64_t{0}).append("ns", ns).close();
+  endCursor(request, open ? id : 0, ns);
   co_return Status::OK();
 }
 

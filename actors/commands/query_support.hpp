@@ -77,6 +77,10 @@ struct BatchLimit {
   size_t bytes = 16 * 1024 * 1024;
 };
 
+/// Ends the `cursor` of a reply: its id (0: there is no more), its namespace, and the time of a snapshot, at which a
+/// client's next reads go on.
+void endCursor(Request& request, int64_t id, std::string_view ns);
+
 /// Writes `cursor: {<name>: [...], id, ns}` into the reply: results until the batch is full or the stream ends, letting
 /// others run meanwhile. Keeps the cursor in the registry when there may be more (unless `single`), and gives its id.
 Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit, bool single);

@@ -7,11 +7,17 @@ namespace troupe::server {
 namespace {
 
 constexpr std::string_view kKnown[] = {
-    "failCommand",          "failGetMoreAfterCursorCheckout",
-    "failIndexBuild",       "hangAfterEngineFailure",
-    "hangIndexBuild",       "hangOutBeforeReplacing",
-    "hangWhileClosing",     "hangWhileStopping",
-    "maxTimeAlwaysTimeOut", "maxTimeNeverTimeOut",
+    "failCommand",
+    "failGetMoreAfterCursorCheckout",
+    "failIndexBuild",
+    "hangAfterEngineFailure",
+    "hangIndexBuild",
+    "hangOutBeforeReplacing",
+    "hangWhileClosing",
+    "hangWhileStopping",
+    "maxTimeAlwaysTimeOut",
+    "maxTimeNeverTimeOut",
+    "onPrimaryTransactionalWrite",
 };
 
 }  // namespace

@@ -73,10 +73,16 @@ Task<Status> setUpSnapshot(Request& request) {
   const auto wanted = operation.readConcern.atClusterTime;
   TROUPE_CO_TRY(co_await awaitTime(request, wanted.value_or(kAnyTime), true));
   const bson::Timestamp time = wanted.value_or(request.server().progress->majority());
+  operation.readConcern.atClusterTime = time;  // as the reply says
   co_return operation.recoveryUnit().setReadSource(ReadSource::kProvided, time);
 }
 
 }  // namespace
+
+void appendSnapshotTime(bson::Builder& out, const storage::OperationContext& operation) {
+  const storage::ReadConcern& concern = operation.readConcern;
+  if (concern.isSnapshot() && concern.atClusterTime) out.append("atClusterTime", *concern.atClusterTime);
+}
 
 Task<Status> setUpReadConcern(Request& request) {
   storage::OperationContext& operation = request.operation();

@@ -10,6 +10,9 @@ namespace troupe::server {
 /// operation is killed or its time is over.
 Task<Status> setUpReadConcern(Request& request);
 
+/// Appends `atClusterTime` of a read that asked for a snapshot: the client's session reads on at the same time.
+void appendSnapshotTime(bson::Builder& out, const storage::OperationContext& operation);
+
 /// Linearizable: what was read must not have been taken over by a later primary meanwhile. A note in the log that a
 /// majority acknowledges proves it. To be called after the read. Errors: those of a write and its wait.
 Task<Status> confirmLinearizable(Request& request);

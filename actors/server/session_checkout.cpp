@@ -3,6 +3,7 @@
 #include <string>
 
 #include "actors/kernel/node.hpp"
+#include "actors/server/fail_points.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/session_registry.hpp"
 #include "actors/storage/collection_writer.hpp"
@@ -29,6 +30,20 @@ StatusWith<bson::Document> fullSession(const Request& request) {
   return bson::doc("id", bson::Binary{bson::kBinaryUuid, id}, "uid", bson::Binary{bson::kBinaryGeneric, uid});
 }
 
+/// The fail point `onPrimaryTransactionalWrite` closes the connection (unless `closeConnection` is false) when a
+/// numbered write is about to be committed, and makes it fail if it has a `failBeforeCommitExceptionCode`; then nothing
+/// else of the command is carried out.
+Status failOnPurpose(Request& request) {
+  const auto data = request.server().failPoints.fires("onPrimaryTransactionalWrite");
+  if (!data) return Status::OK();
+  const bson::Element close = data->view()["closeConnection"];
+  if (!close || close.truthy()) request.client().closing = request.dropReply = true;
+  const auto code = static_cast<ErrorCode>(data->view()["failBeforeCommitExceptionCode"].toInt64());
+  if (code == ErrorCode::kOK) return Status::OK();
+  request.operation().kill(code);
+  return {code, "Failing write via 'onPrimaryTransactionalWrite' failpoint"};
+}
+
 }  // namespace
 
 Task<Status> SessionCheckout::checkOut() {
@@ -46,6 +61,7 @@ Task<Status> SessionCheckout::checkOut() {
   operation.setWriteTerm(*term);  // what is known holds in this term only
   operation.session.lsid = writes.session();
   operation.retryable = &writes;
+  writes.setBeforeCommit([this] { return failOnPurpose(request_); });
   co_return Status::OK();
 }
 
@@ -66,7 +82,10 @@ Task<Status> SessionCheckout::lockTables() {
 
 void SessionCheckout::checkIn() {
   storage::OperationContext& operation = request_.operation();
-  if (operation.retryable) operation.session.lsid = request_.session();
+  if (operation.retryable) {
+    operation.retryable->setBeforeCommit({});
+    operation.session.lsid = request_.session();
+  }
   operation.retryable = nullptr;
   images_.reset();
   transactions_.reset();

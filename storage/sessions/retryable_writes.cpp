@@ -94,6 +94,7 @@ void SessionWrites::add(int32_t statement, const OpTime& entry, bson::Date wall)
 }
 
 Status SessionWrites::write(RecoveryUnit& unit) const {
+  TROUPE_TRY(session_.beforeCommit());
   const bson::View session = session_.session();
   if (kind_ != RetryImage::kNone)
     TROUPE_TRY(session_.tables().put(

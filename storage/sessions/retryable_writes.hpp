@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -34,6 +35,10 @@ class RetryableWrites {
   StatusWith<std::optional<OpTime>> executed(int32_t statement) const;
   /// Nothing was executed under the present number, as far as anybody knows.
   bool isEmpty() const { return isComplete_ && statements_.empty(); }
+  /// Called in each unit of work before its commit, which it may make fail; empty: nothing is. For fail points, by the
+  /// operation that has the session.
+  void setBeforeCommit(std::function<Status()> hook) { beforeCommit_ = std::move(hook); }
+  Status beforeCommit() const { return beforeCommit_ ? beforeCommit_() : Status::OK(); }
   void note(int32_t statement, const OpTime& entry) {
     statements_.insert_or_assign(statement, entry);
     lastWrite_ = entry;
@@ -48,6 +53,7 @@ class RetryableWrites {
   OpTime lastWrite_;
   std::unordered_map<int32_t, OpTime> statements_;
   bool isComplete_ = true;
+  std::function<Status()> beforeCommit_;
 };
 
 /// The entry at a place of the log, in the unit's snapshot; nothing when it has been truncated or is another one.

@@ -129,6 +129,8 @@ TEST_F(RetryableWriteTest, IsKnownAfterARestart) {  // SES-018
   constexpr const char* kChange =
       R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "writeConcern": {"w": 1, "j": true}})";
   ASSERT_TRUE(send(kInsert, 1)["ok"].truthy());
+  server.node.advance(1s);
+  ASSERT_TRUE(succeeds(R"({"fsync": 1})", "admin"));  // else the start would replay the log over data of any time
   const bson::Document changed = send(kChange, 2);
   CommandNode after({.disk = server.engine->disk(), .name = "n1:1", .replicaSet = "rs"});
   untilPrimary(after);
@@ -141,14 +143,13 @@ TEST_F(RetryableWriteTest, IsKnownAfterARestart) {  // SES-018
 TEST_F(RetryableWriteTest, ARetryWaitsForTheFirstAttempt) {  // SES-010
   ASSERT_TRUE(succeeds(R"({"create": "c"})"));
   const std::string insert = numbered(R"({"insert": "c", "documents": [{"_id": 1}]})", 1);
-  storage::Locker holder(server.locks);
-  ASSERT_TRUE(holder.tryAcquire(storage::ResourceId::collection("test.c"), storage::LockMode::kX));
+  LockHolder holder(server.locks, "test.c", storage::LockMode::kX);
   const auto other = server.connect();
   const auto first = server.begin(parse(insert.c_str()));
   const auto second = server.begin(parse(insert.c_str()), "test", other);
   server.node.advance(1s);
   EXPECT_FALSE(first->done || second->done);
-  holder.releaseAll();
+  holder.release();
   for (int steps = 0; !(first->done && second->done) && steps < 100; ++steps) server.node.advance(10ms);
   ASSERT_TRUE(first->done && second->done);
   EXPECT_EQ(retried(first->takeReply()), "none");
@@ -157,14 +158,13 @@ TEST_F(RetryableWriteTest, ARetryWaitsForTheFirstAttempt) {  // SES-010
 
 TEST_F(RetryableWriteTest, AWaitForASessionEndsWithItsTime) {
   ASSERT_TRUE(succeeds(R"({"create": "c"})"));
-  storage::Locker holder(server.locks);
-  ASSERT_TRUE(holder.tryAcquire(storage::ResourceId::collection("test.c"), storage::LockMode::kX));
+  LockHolder holder(server.locks, "test.c", storage::LockMode::kX);
   const auto other = server.connect();
   const auto first = server.begin(parse(numbered(R"({"insert": "c", "documents": [{"_id": 1}]})", 1).c_str()));
   const bson::Document late = server.run(
       parse(numbered(R"({"insert": "c", "documents": [{"_id": 1}], "maxTimeMS": 50})", 1).c_str()), "test", other);
   EXPECT_EQ(late["code"].toInt64(), 50) << bson::toRelaxedJson(late);
-  holder.releaseAll();
+  holder.release();
   for (int steps = 0; !first->done && steps < 100; ++steps) server.node.advance(10ms);
   EXPECT_TRUE(first->done);
   EXPECT_EQ(retried(send(R"({"insert": "c", "documents": [{"_id": 1}]})", 1)), "0") << "the session is free again";
@@ -174,7 +174,7 @@ TEST_F(RetryableWriteTest, NumbersGoUpOnly) {
   ASSERT_TRUE(send(R"({"insert": "c", "documents": [{"_id": 1}]})", 5)["ok"].truthy());
   EXPECT_EQ(codeOf(R"({"insert": "c", "documents": [{"_id": 2}]})", 4), kTooOld);
   EXPECT_TRUE(send(R"({"insert": "c", "documents": [{"_id": 2}]})", 6)["ok"].truthy());
-  EXPECT_EQ(codeOf(R"({"update": "c", "updates": [{"q": {"_id": 2}, "u": {"a": 1}}]})", 6), kAnotherStatement);
+  EXPECT_EQ(codeOf(R"({"delete": "c", "deletes": [{"q": {"_id": 2}, "limit": 1}]})", 6), kAnotherStatement);
 }
 
 TEST_F(RetryableWriteTest, WhatCannotBeRetriedIsRefused) {  // SES-014
@@ -251,6 +251,51 @@ TEST_F(RetryableWriteTest, DriversAreToldWhatTheyMaySendAgain) {
   armed(
       R"({"failCommands": ["insert"], "writeConcernError": {"code": 64, "errmsg": "late"}, "errorLabels": ["Other"]})");
   EXPECT_EQ(labels(send(kInsert, 6)), "Other");
+}
+
+/// As the drivers' specifications use it.
+TEST_F(RetryableWriteTest, AFailPointFailsAWriteBeforeItsCommitOrHidesItsAnswer) {
+  const auto armed = [&](const char* data) {
+    const std::string command =
+        std::string(R"({"configureFailPoint": "onPrimaryTransactionalWrite", "mode": {"times": 1}, "data": )") + data +
+        "}";
+    ASSERT_TRUE(succeeds(command.c_str(), "admin"));
+  };
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}], "ordered": false})";
+  armed(R"({"failBeforeCommitExceptionCode": 1, "closeConnection": false})");
+  EXPECT_EQ(send(kInsert, 1)["n"].toInt64(), 0);
+  EXPECT_TRUE(batch(R"({"find": "c"})").empty()) << "nothing else of the command was done either";
+  armed("{}");
+  const auto other = server.connect();
+  const auto hidden = server.begin(parse(numbered(kInsert, 1).c_str()), "test", other);
+  for (int steps = 0; !hidden->done && steps < 100; ++steps) server.node.advance(10ms);
+  EXPECT_TRUE(hidden->request.dropReply && other->closing);
+  EXPECT_EQ(retried(send(kInsert, 1)), "0, 1");
+  armed("{}");
+  EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 3}]})")) << "only numbered writes are concerned";
+}
+
+/// A driver's snapshot session reads on at the time of its first read.
+TEST_F(RetryableWriteTest, ASnapshotReadTellsItsTime) {
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]})"));
+  server.node.advance(1s);
+  constexpr const char* kFind = R"({"find": "c", "batchSize": 1, "readConcern": {"level": "snapshot"}})";
+  const bson::Document first = run(kFind);
+  const bson::Element time = first.view().at("cursor.atClusterTime");
+  ASSERT_TRUE(time.is(bson::Type::kTimestamp)) << bson::toRelaxedJson(first);
+  const bson::Document more =
+      server.run(bson::doc("getMore", first.view().at("cursor.id").toInt64(), "collection", "c"));
+  EXPECT_EQ(more.view().at("cursor.atClusterTime").asTimestamp(), time.asTimestamp());
+  const bson::Document byId = run(
+      R"({"find": "c", "filter": {"_id": 1}, "limit": 1, "singleBatch": true, "readConcern": {"level": "snapshot"}})");
+  EXPECT_TRUE(byId.view().at("cursor.atClusterTime").is(bson::Type::kTimestamp));
+  EXPECT_TRUE(run(R"({"distinct": "c", "key": "_id", "readConcern": {"level": "snapshot"}})")["atClusterTime"].is(
+      bson::Type::kTimestamp));
+  EXPECT_FALSE(run(R"({"find": "c"})").view().has("cursor.atClusterTime"));
+  const bson::Document then =
+      bson::doc("find", "c", "readConcern", bson::doc("level", "snapshot", "atClusterTime", time));
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 3}]})"));
+  EXPECT_EQ(server.run(then).view().at("cursor.firstBatch").asArray().count(), 2u);
 }
 
 }  // namespace troupe::commands
