@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "messaging/bson/ids.hpp"
 #include "messaging/wire/client.hpp"
 
 namespace troupe::sim {
@@ -28,6 +29,7 @@ constexpr Meaning kMeanings[] = {{ErrorCode::kDuplicateKey, Outcome::kFailed},
                                  {ErrorCode::kInterruptedDueToReplStateChange, Outcome::kUnknown},
                                  {ErrorCode::kInterruptedAtShutdown, Outcome::kUnknown},
                                  {ErrorCode::kShutdownInProgress, Outcome::kUnknown},
+                                 {ErrorCode::kIncompleteTransactionHistory, Outcome::kUnknown},
                                  {ErrorCode::kWriteConcernFailed, Outcome::kUnknown}};
 
 /// After these errors a driver does not know its server any more, and selects anew.
@@ -72,26 +74,40 @@ Task<DriverReply> Driver::run(std::string database, bson::Document command, Retr
   co_return reply;
 }
 
+bson::Document Driver::numbered(const bson::Document& command) {
+  if (session_.empty())
+    session_ = bson::doc("id", bson::randomUuid([this] { return machine_.environment().random(); }));
+  bson::Builder sent;
+  sent.appendAll(command).append("lsid", session_).append("txnNumber", ++lastNumber_);
+  return sent.finish();
+}
+
 Task<DriverReply> Driver::attempt(std::string database, bson::Document command, Retry retry) {
+  if (retry == Retry::kNumbered) command = numbered(command);
+  const int most = retry == Retry::kNever ? 0 : retry == Retry::kOnce ? 1 : kMostRetries;
   DriverReply lost;
+  bool isUncertain = false;  // an earlier attempt may have been carried out
   for (int attempt = 0;; ++attempt) {
     lost.status = co_await select();
     if (!lost.status.isOK()) {
-      if (attempt == 0) lost.outcome = Outcome::kFailed;  // nothing was sent
+      if (!isUncertain) lost.outcome = Outcome::kFailed;  // nothing was sent that could be carried out
       lost.isExplained = false;                           // no fault lasts as long
       co_return lost;
     }
-    const bool isLast = retry == Retry::kNever || attempt > 0;
     auto body = co_await exchange(database, command);
     if (body.isOK()) {
       DriverReply reply = judge(std::move(*body));
-      if (isStateChange(reply.status)) drop();
-      if (isLast || !isStateChange(reply.status)) co_return reply;
+      const bool mayPass = isStateChange(reply.status);
+      if (mayPass) drop();
+      if (mayPass && isUncertain && reply.outcome == Outcome::kFailed) reply.outcome = Outcome::kUnknown;
+      if (attempt >= most || !mayPass) co_return reply;
+      isUncertain |= reply.outcome == Outcome::kUnknown;
       continue;
     }
     drop();
+    isUncertain = true;
     lost.status = body.status();
-    if (isLast) co_return lost;
+    if (attempt >= most) co_return lost;
   }
 }
 

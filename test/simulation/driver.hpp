@@ -28,9 +28,10 @@ struct DriverReply {
 /// that is primary, and opened anew when it breaks. One command at a time. For the machine's tasks.
 class Driver {
  public:
-  /// Whether a command whose connection broke, or whose server changed its role, is sent again, once (retryable reads).
-  /// Writes are not: there is no record yet of what a session has had done.
-  enum class Retry { kNever, kOnce };
+  /// Whether a command whose connection broke, or whose server changed its role, is sent again: a read once, a write
+  /// with the number of its session some times, to the same or another server, of which one carries it out.
+  enum class Retry { kNever, kOnce, kNumbered };
+  static constexpr int kMostRetries = 4;
 
   /// Which servers are selected: the primary, or any that serves reads.
   enum class Preference { kPrimary, kNearest };
@@ -59,6 +60,7 @@ class Driver {
   /// Sends a command and reads its reply. HostUnreachable when the connection breaks.
   Task<StatusWith<bson::Document>> exchange(std::string database, bson::Document command);
   void drop() { transport_.reset(); }
+  bson::Document numbered(const bson::Document& command);
 
   Node& machine_;
   Streams& streams_;
@@ -69,6 +71,8 @@ class Driver {
   std::shared_ptr<transport::Transport> transport_;
   std::shared_ptr<wire::FrameReader> reader_;
   int32_t lastRequest_ = 0;
+  bson::Document session_;  ///< {id: UUID}; made with the first numbered command
+  int64_t lastNumber_ = 0;
 };
 
 }  // namespace troupe::sim

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <optional>
+#include <set>
 
 #include "messaging/bson/json.hpp"
 #include "messaging/wire/message_builder.hpp"
@@ -47,6 +48,7 @@ class DriverTest : public testing::Test {
   Driver driver{client, cluster.streams(), {"server"}, [this](const DriverReply& r) { heard.push_back(r.status); }};
   std::deque<std::optional<std::string>> script;
   std::optional<DriverReply> outcome;
+  std::vector<int64_t> numbers;  ///< of commands that had one
   int connections = 0, commands = 0;
   bool isPrimary = true;
 
@@ -81,7 +83,12 @@ class DriverTest : public testing::Test {
     std::string body = isPrimary ? R"({"isWritablePrimary": true, "ok": 1})" : R"({"secondary": true, "ok": 1})";
     if (request->body.first().name() != "hello") {
       ++commands;
-      if (script.empty() || !script.front()) return std::nullopt;
+      if (const bson::Element number = request->body["txnNumber"]) numbers.push_back(number.toInt64());
+      if (script.empty()) return std::nullopt;
+      if (!script.front()) {
+        if (script.size() > 1) script.pop_front();
+        return std::nullopt;
+      }
       body = *script.front();
       script.pop_front();
     }
@@ -122,6 +129,19 @@ TEST_F(DriverTest, AReadIsSentAgainOnceWhenItsConnectionBreaksOrItsServerChanges
   EXPECT_EQ(run({failure(10107), R"({"ok": 1})"}, Driver::Retry::kOnce).outcome, Outcome::kOk);
   EXPECT_EQ(run({failure(11602), failure(11602)}, Driver::Retry::kOnce).outcome, Outcome::kUnknown) << "once only";
   EXPECT_EQ(run({failure(11000), R"({"ok": 1})"}, Driver::Retry::kOnce).outcome, Outcome::kFailed) << "not for that";
+}
+
+TEST_F(DriverTest, ANumberedWriteIsSentAgainAsItWas) {
+  constexpr auto kNumbered = Driver::Retry::kNumbered;
+  EXPECT_EQ(run({std::nullopt, failure(10107), R"({"ok": 1})"}, kNumbered).outcome, Outcome::kOk);
+  ASSERT_EQ(commands, 3);
+  EXPECT_EQ(std::set<int64_t>(numbers.begin(), numbers.end()), std::set<int64_t>({1}));
+  EXPECT_EQ(run({R"({"ok": 1})"}, kNumbered).outcome, Outcome::kOk);
+  EXPECT_EQ(numbers.back(), 2);
+  EXPECT_EQ(run({std::nullopt, failure(10107), failure(10107), failure(10107), failure(10107)}, kNumbered).outcome,
+            Outcome::kUnknown)
+      << "the attempt without an answer may have been carried out";
+  EXPECT_EQ(run({failure(10107), failure(11000)}, kNumbered).outcome, Outcome::kFailed);
 }
 
 TEST_F(DriverTest, AServerThatChangedItsRoleIsSelectedAnew) {

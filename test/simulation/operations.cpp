@@ -100,7 +100,7 @@ Task<Outcome> Registers::write(Driver& driver, const RegisterOperation& operatio
       R"({{"update": "registers", "updates": [{{"q": {{"_id": "{}"}}, "u": {{"$set": {{"v": {}}}}}, "upsert": true}}],
            "writeConcern": {}}})",
       operation.key, operation.value, safety_.write));
-  const DriverReply reply = co_await driver.run(kDatabase, update, Retry::kNever);
+  const DriverReply reply = co_await driver.run(kDatabase, update, safety_.writes);
   co_return reply.outcome;
 }
 
@@ -114,7 +114,7 @@ Task<Outcome> Registers::compareAndSet(Driver& driver, RegisterOperation& operat
     asked = command(fmt::format(R"({{"insert": "registers", "documents": [{{"_id": "{}", "v": {}}}],
                                      "writeConcern": {}}})",
                                 operation.key, operation.value, safety_.write));
-  const DriverReply reply = co_await driver.run(kDatabase, asked, Retry::kNever);
+  const DriverReply reply = co_await driver.run(kDatabase, asked, safety_.writes);
   const bool collided = reply.status == ErrorCode::kDuplicateKey;
   if (reply.outcome != Outcome::kOk && !collided) co_return reply.outcome;
   operation.applied = !collided && reply.body.view().at(operation.expected ? "lastErrorObject.n" : "n").toInt64() == 1;
@@ -156,7 +156,7 @@ Task<Outcome> Lists::append(Driver& driver, const ListStep& step) {
       R"({{"update": "lists", "updates": [{{"q": {{"_id": "{}"}}, "u": {{"$push": {{"items": {}}}}}, "upsert": true}}],
            "writeConcern": {}}})",
       step.key, step.value, safety_.write));
-  const DriverReply reply = co_await driver.run(kDatabase, update, Retry::kNever);
+  const DriverReply reply = co_await driver.run(kDatabase, update, safety_.writes);
   co_return reply.outcome;
 }
 
@@ -166,7 +166,7 @@ Task<Outcome> Lists::appendAndRead(Driver& driver, ListTransaction& transaction)
       R"({{"findAndModify": "lists", "query": {{"_id": "{}"}}, "update": {{"$push": {{"items": {}}}}}, "upsert": true,
            "new": true, "writeConcern": {}}})",
       step.key, step.value, safety_.write));
-  const DriverReply reply = co_await driver.run(kDatabase, asked, Retry::kNever);
+  const DriverReply reply = co_await driver.run(kDatabase, asked, safety_.writes);
   if (reply.outcome == Outcome::kOk) transaction.steps[1].contents = contentsOf(reply.body["value"].asDocument());
   co_return reply.outcome;
 }
@@ -209,7 +209,7 @@ Task<Outcome> Items::run(Driver& driver, Kind kind, bool safe, uint64_t chance) 
   else asked = fmt::format(R"("delete": "items", "deletes": [{{"q": {{"_id": {}}}, "limit": 1}}])", id);
   const bson::Document sent =
       command(fmt::format(R"({{{}, "writeConcern": {}}})", asked, safe ? safety_.write : R"({"w": 1})"));
-  const DriverReply reply = co_await driver.run(kDatabase, sent, Retry::kNever);
+  const DriverReply reply = co_await driver.run(kDatabase, sent, safety_.writes);
   Item& item = items_[id];
   item.isBusy = false;
   const bool isOk = reply.outcome == Outcome::kOk;

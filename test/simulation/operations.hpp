@@ -20,8 +20,10 @@ struct Safety {
   /// The read concern by which a read sees nothing else; empty: it reads the newest data, and then waits for a write
   /// of its own to be safe.
   std::string read;
+  /// How writes are sent.
+  Driver::Retry writes = Driver::Retry::kNever;
   static Safety ofNode() { return {}; }
-  static Safety ofSet() { return {R"({"w": "majority"})", R"({"level": "linearizable"})"}; }
+  static Safety ofSet() { return {R"({"w": "majority"})", R"({"level": "linearizable"})", Driver::Retry::kNumbered}; }
 };
 
 /// Waits until all that was committed so far is durable: a journaled write does.
