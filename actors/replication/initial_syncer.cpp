@@ -59,17 +59,27 @@ Task<Status> untilReadsHave(std::shared_ptr<SyncAttempt> attempt, OpTime entry) 
   co_return reply.status();
 }
 
-}  // namespace
-
-StatusWith<bool> hasInitialSyncMark(storage::Catalog& catalog, const storage::OperationServices& services) {
+StatusWith<InitialSync::Document> foundMark(storage::Catalog& catalog, const storage::OperationServices& services) {
   const storage::CollectionPtr marks = catalog.find(kMarks);
-  if (!marks) return false;
+  if (!marks) return InitialSync::Document();
   storage::OperationContext operation(services);
   TROUPE_ASSIGN(auto cursor, marks->records().cursor(operation.recoveryUnit()));
   TROUPE_ASSIGN(const bool found, cursor.next());
-  if (!found) return false;
-  TROUPE_ASSIGN(const auto mark, machines::loadBson<InitialSync::Document>(cursor.document()));
-  return mark.value.isUnderWay;
+  if (!found) return InitialSync::Document();
+  TROUPE_ASSIGN(auto mark, machines::loadBson<InitialSync::Document>(cursor.document()));
+  return std::move(mark.value);
+}
+
+}  // namespace
+
+StatusWith<bool> hasInitialSyncMark(storage::Catalog& catalog, const storage::OperationServices& services) {
+  TROUPE_ASSIGN(const auto mark, foundMark(catalog, services));
+  return mark.isUnderWay;
+}
+
+StatusWith<std::optional<OpTime>> endOfCopy(storage::Catalog& catalog, const storage::OperationServices& services) {
+  TROUPE_ASSIGN(const auto mark, foundMark(catalog, services));
+  return mark.copied;
 }
 
 InitialSyncer::InitialSyncer(InitialSyncParts parts)

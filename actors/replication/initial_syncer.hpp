@@ -25,6 +25,10 @@ inline constexpr const char* kInitialSyncPath = "/node/replication/initial-sync"
 /// DataCorruptionDetected; the engine's.
 StatusWith<bool> hasInitialSyncMark(storage::Catalog& catalog, const storage::OperationServices& services);
 
+/// Where the copy ended from which the node's data come; nothing: they were never copied, or the copy has not ended.
+/// *Blocks.* Errors: as above.
+StatusWith<std::optional<OpTime>> endOfCopy(storage::Catalog& catalog, const storage::OperationServices& services);
+
 /// Parts of the node that an initial sync uses. All that is referred to outlives the actor; functions are called on its
 /// thread, must not block, and are there unless it says "may be null".
 struct InitialSyncParts {

@@ -141,6 +141,16 @@ Task<RollbackActor::Done> RollbackActor::done(FindCommonPoint search) {
   // The engine may have been told of the stable time a moment ago.
   found.committed.timestamp = std::max(found.committed.timestamp, parts_.storage->catalog.engine().stableTimestamp());
   const bool isToBeUndone = found.common < found.newest;
+  if (isToBeUndone && found.common < found.committed && parts_.copyAnew) {
+    TROUPE_CO_ASSIGN(const bool isCopiedAnew, parts_.copyAnew(found.committed));
+    if (isCopiedAnew) {
+      parts_.log->warning(kLogComponent, 21613, kContext,
+                          "The data were copied from a member whose newest entries were undone: they are copied again",
+                          bson::doc("source", search.source, "commonPoint", found.common.timestamp, "copied",
+                                    found.committed.timestamp));
+      co_return Event(SourceFailed{});
+    }
+  }
   if (isToBeUndone && parts_.storage->catalog.engine().stableTimestamp() == bson::Timestamp{})
     co_return Event(RollbackFailed{
         "this node has no stable time to go back to, since nothing was ever committed here; resync it from another "

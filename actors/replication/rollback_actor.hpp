@@ -55,6 +55,10 @@ struct RollbackParts {
   /// Kills all operations of clients and services that read or write data, and idle cursors. Called again and again
   /// until none holds a lock any more: it may find none.
   std::function<void()> interruptOperations;
+  /// The common point is older than `committed`, which nothing that is committed here may be older than: if that is the
+  /// end of a copy (an initial sync), and nothing was committed since, the source of the copy has lost its newest
+  /// entries again, and the data are to be copied anew when this node follows again. False: not so. May be null.
+  std::function<StatusWith<bool>(const OpTime& committed)> copyAnew;
   /// Sessions of clients begin anew (RBK-009), caches of what was in collections go (RBK-016). May be null.
   std::function<void()> invalidate;
   /// The rollback id, at the start and whenever it has moved (replSetGetRBID). May be null.

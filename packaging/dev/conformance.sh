@@ -54,6 +54,40 @@ conformance_tests() {
       printf "    conformance: %.1f%% of %d tests (floor %d%%)\n", rate, passed + failed, floor
       exit rate < floor
     }' "$work/run.log" || status=1
+  conformance_on_set "$work" "$node" || status=1
+  return "$status"
+}
+
+# What drivers at their defaults do with a replica set: all areas but those of transactions and change streams.
+readonly kAreasOfSets=(bson-corpus causal-consistency collection-management command-logging-and-monitoring crud gridfs
+  read-write-concern retryable-reads retryable-writes run-command sessions unified-test-format)
+
+# conformance_on_set DIR NODE: the drivers' specifications against three members, which end with this step.
+conformance_on_set() {
+  local work=$1 node=$2 number port hosts='' status=0
+  local -a ports=() servers=() areas=()
+  for number in 1 2 3; do
+    rm -rf "$work/data$number"
+    mkdir -p "$work/data$number"
+    port=$(free_port)
+    ports+=("$port")
+    hosts+=${hosts:+,}127.0.0.1:$port
+    build/bin/trouped --dbpath "$work/data$number" --port "$port" --admin-port "$(free_port)" --replSet rs \
+      --nodeName "127.0.0.1:$port" --setParameter enableTestCommands=1 >"$work/server$number.log" 2>&1 </dev/null &
+    servers+=($!)
+    wait_for_port "$port" $! || status=1
+  done
+  for number in "${kAreasOfSets[@]}"; do areas+=(--area "$number"); done
+  if [[ $status == 0 ]] && /usr/bin/python3 test/conformance/initiate.py rs "${ports[@]}"; then
+    "$node" "$work/run.mjs" --uri "mongodb://$hosts/?replicaSet=rs" --dir "$work/spec" --require-failpoints "${areas[@]}" \
+      --timeout 900 --json "$work/set-results.json" >"$work/set-run.log" || true
+    /usr/bin/python3 test/conformance/known.py test/conformance/set_known_failures.txt "$work/set-run.log" || status=1
+  else
+    note "the set did not come up; see $work/server1.log"
+    status=1
+  fi
+  kill "${servers[@]}" 2>/dev/null || true
+  wait "${servers[@]}" 2>/dev/null || true
   return "$status"
 }
 

@@ -55,6 +55,7 @@ Step<InitialSync> attemptFailed(const SyncMemory& memory, std::string why) {
 Step<InitialSync> onBegin(const SyncDocument& document, const SyncMemory&, const BeginInitialSync&) {
   SyncDocument marked = document;
   marked.isUnderWay = true;
+  marked.copied.reset();
   SyncMemory memory;
   memory.phase = SyncPhase::kEntering;
   return InitialSync::stay()
@@ -127,6 +128,7 @@ Step<InitialSync> onApplied(const SyncDocument&, const SyncMemory& memory, const
 Step<InitialSync> onDataSafe(const SyncDocument& document, const SyncMemory& memory, const DataSafe&) {
   SyncDocument clear = document;
   clear.isUnderWay = false;
+  clear.copied = memory.applied;
   return InitialSync::stay(machines::Durability::kJournaled)
       .with(std::move(clear))
       .remembering(syncMovedTo(SyncPhase::kLeaving, memory))

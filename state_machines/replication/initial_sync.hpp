@@ -157,6 +157,8 @@ struct InitialSync : machines::Machine<InitialSync> {
     std::string id = "initialSync";
     bool isUnderWay = false;
     int32_t attempt = 0;  ///< attempts begun, those of earlier lives of the node included
+    /// Where the last copy ended: its data are of that time or later, there is no way back before it.
+    std::optional<OpTime> copied;
     bool operator==(const Document&) const = default;
   };
 
@@ -225,4 +227,4 @@ TROUPE_DESCRIBE(troupe::replication::LeaveStartup, 0, at)
 TROUPE_DESCRIBE(troupe::replication::GiveUpSync, 0, why)
 TROUPE_DESCRIBE(troupe::replication::InitialSync::Memory, 0, phase, source, isReset, isCloned, beginFetching,
                 beginApplying, stop, applied, rollbackId, rollbackIdAtEnd, failed, failedWith, why)
-TROUPE_MACHINE(troupe::replication::InitialSync, 1, id, isUnderWay, attempt)
+TROUPE_MACHINE(troupe::replication::InitialSync, 1, id, isUnderWay, attempt, copied)

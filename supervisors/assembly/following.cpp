@@ -25,19 +25,20 @@ Task<Status> askApplier(Node* node, Payload question) {
   co_return answer.status();
 }
 
-/// Ends when the rollback has: the actor answers nobody, but has the fetcher look for a source again.
-Task<Status> rollBack(server::ServerContext* server, std::shared_ptr<RollbackTurn> turn, NodeName source) {
-  auto ended = turn->await();
-  server->node.tell(server->node.address(replication::kRollbackPath), local(replication::Diverged{std::move(source)}));
-  co_await ended;
-  co_return Status::OK();
-}
-
 /// Takes as long as it takes: its progress is shown, and its failure ends the node.
 Task<Status> copyData(Node* node) {
   const Answer answer =
       co_await node->ask(node->address(replication::kInitialSyncPath), local(replication::BeginInitialSync{}));
   co_return answer.status();
+}
+
+/// Ends when the rollback has: the actor answers nobody, but has the fetcher look for a source again.
+Task<Status> rollBack(server::ServerContext* server, std::shared_ptr<RollbackTurn> turn, NodeName source) {
+  auto ended = turn->await();
+  server->node.tell(server->node.address(replication::kRollbackPath), local(replication::Diverged{std::move(source)}));
+  co_await ended;
+  if (!turn->takeCopyAnew()) co_return Status::OK();
+  co_return co_await copyData(&server->node);
 }
 
 /// A new primary has been refused what it wants: a source has failed, or is on another branch of history, and a primary
@@ -178,6 +179,13 @@ void wireFollowing(server::ServerContext& server, Following& following, replicat
   rollback.resetTimes = [&server](const OpTime& at) { server.progress->resetTo(at); };
   rollback.stopFollowing = [node = &server.node] { return askApplier(node, local(replication::DrainBuffer{})); };
   rollback.followAgain = [turn = following.rollbackTurn] { turn->ended(); };
+  rollback.copyAnew = [&server, turn = following.rollbackTurn](const OpTime& committed) -> StatusWith<bool> {
+    TROUPE_ASSIGN(const auto copied,
+                  replication::endOfCopy(server.catalog.unguarded(), {.sessions = server.storageSessions}));
+    if (!copied || copied->timestamp != committed.timestamp) return false;
+    turn->copyAnew();
+    return true;
+  };
 }
 
 }  // namespace troupe::supervisors

@@ -19,10 +19,14 @@ class RollbackTurn {
  public:
   Future<Done> await();
   void ended();
+  /// When it has ended the data are to be copied from another member.
+  void copyAnew() { copiesAnew_ = true; }
+  bool takeCopyAnew() { return copiesAnew_.exchange(false); }
 
  private:
   std::mutex mutex_;
   std::vector<Promise<Done>> waiting_;
+  std::atomic<bool> copiesAnew_{false};
 };
 
 /// What a member follows others with: the buffer between its fetcher and its applier, the writer of batches, and what
