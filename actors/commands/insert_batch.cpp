@@ -138,7 +138,7 @@ Task<Status> insertBatch(Request& request, AuthorizedNamespace ns, InsertBatch b
     outcome.settled = next;
     if (next == batch.documents.size()) break;
     target->lock.reset();  // waiters for the collection are granted it between two groups
-    status = co_await request.yield();
+    status = co_await giveWay(request);
     if (status.isOK()) target = co_await openForWrite(request, ns, IfMissing::kCreate);
     if (status.isOK()) status = target.status();
     if (status.isOK()) status = inserter.goOnWith(target->collection);

@@ -134,7 +134,7 @@ class Modifier {
     executor_->save();
     unit().abandonSnapshot();
     target_.lock.reset();  // an operation that waits for the collection gets it now, and writers do not queue behind it
-    if (Status status = co_await request_.yield(); !status.isOK()) co_return status;
+    if (Status status = co_await giveWay(request_); !status.isOK()) co_return status;
     if (Status status = co_await reopen(); !status.isOK()) co_return status;
     lastYield = request_.server().node.environment().now();
     co_return resume();

@@ -1,5 +1,7 @@
 #include "actors/commands/retried_statements.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "actors/server/server_context.hpp"
@@ -43,7 +45,7 @@ StatusWith<bool> RetriedStatements::contains(int32_t position) {
   TROUPE_ASSIGN(const auto entry, operation.retryable->executed(*id));
   if (!entry) return false;
   ids_.push_back(*id);
-  operation.noteReliance();
+  operation.noteEarlierAttempt();
   return true;
 }
 
@@ -107,14 +109,28 @@ void RetriedStatements::appendTo(bson::Builder& reply) const {
   if (!ids_.empty()) reply.append("retriedStmtIds", ids_);
 }
 
+void RetriedStatements::appendOnlyTo(bson::Builder& reply) const {
+  if (!ids_.empty()) reply.append("retriedStmtId", ids_.front());
+}
+
 Status checkMayBeRetried(const Request& request, bool isMulti, std::string_view field) {
   if (!request.operation().session.txnNumber || !isMulti) return Status::OK();
   return {ErrorCode::kInvalidOptions, "Cannot use (or request) retryable writes with " + std::string(field)};
 }
 
 Status checkStatementIds(const Request& request, size_t statements) {
-  const size_t ids = request.operation().session.statementIds.size();
-  if (ids <= 1 || ids == statements) return Status::OK();
+  std::vector<int32_t> given = request.operation().session.statementIds;
+  if (request.fields()["stmtId"].ok() && given.size() == 1) {
+    const bool fits = given.front() >= 0 && int64_t{given.front()} + static_cast<int64_t>(statements) <= INT32_MAX;
+    if (fits) return Status::OK();
+    return {ErrorCode::kInvalidOptions,
+            "stmtId must not be negative, nor too large for the statements behind the first"};
+  }
+  std::ranges::sort(given);
+  if (!given.empty() && (given.front() < 0 || std::ranges::adjacent_find(given) != given.end()))
+    return {ErrorCode::kInvalidOptions, "stmtIds must be different ids of 0 or more"};
+  const size_t ids = given.size();
+  if (ids == 0 || ids == statements) return Status::OK();
   return {ErrorCode::kInvalidOptions, "Number of statement ids must match the number of batch entries. Got " +
                                           std::to_string(ids) + " statement ids but operation size is " +
                                           std::to_string(statements)};

@@ -28,6 +28,8 @@ class RetriedStatements {
   StatusWith<std::optional<ModificationOutcome>> outcomeWithDocument(const Modification& what);
   /// Appends `retriedStmtIds`, unless there are none.
   void appendTo(bson::Builder& reply) const;
+  /// Appends `retriedStmtId` in its place, as a findAndModify does.
+  void appendOnlyTo(bson::Builder& reply) const;
 
  private:
   StatusWith<std::optional<bson::Document>> entryOf(int32_t position);
@@ -39,7 +41,7 @@ class RetriedStatements {
 
 /// Retryable writes change one document a statement. Errors: InvalidOptions.
 Status checkMayBeRetried(const Request& request, bool isMulti, std::string_view field);
-/// A command has as many statement ids as statements, or the first of them. Errors: InvalidOptions.
+/// A command has as many different statement ids as statements, or the first of them. Errors: InvalidOptions.
 Status checkStatementIds(const Request& request, size_t statements);
 
 }  // namespace troupe::commands

@@ -251,7 +251,7 @@ Status answer(Request& request, const ModificationOutcome& outcome, const Retrie
   if (outcome.upsertedId) reply.append("upserted", *outcome.upsertedId);
   reply.close();
   TROUPE_TRY(appendValue(request, request.flag("new") ? outcome.after : outcome.before));
-  retried.appendTo(reply);
+  retried.appendOnlyTo(reply);
   return Status::OK();
 }
 

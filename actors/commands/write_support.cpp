@@ -8,6 +8,7 @@
 #include "actors/server/role_check.hpp"
 #include "messaging/bson/ids.hpp"
 #include "messaging/bson/validate.hpp"
+#include "storage/sessions/session_record.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -30,9 +31,30 @@ Status checkUserDrop(const Namespace& ns) {
   return {ErrorCode::kIllegalOperation, "can't drop, rename or replace system collection " + ns.toString()};
 }
 
+namespace {
+
+/// What is kept of sessions cannot be changed in one: its own record would change with it. What is not replicated has
+/// no log from which a retry could be answered.
+Status checkNumberedTarget(const Request& request, const storage::Namespace& ns) {
+  if (!request.operation().retryable) return Status::OK();
+  if (storage::keepsSessions(ns.toString()))
+    return {ErrorCode(40528), "Direct writes against " + ns.toString() +
+                                  " cannot be performed using a transaction or on a session: leave the txnNumber out"};
+  if (ns.isReplicated()) return Status::OK();
+  return {ErrorCode::kIllegalOperation, ns.toString() + " is not replicated: writes to it cannot be retried"};
+}
+
+}  // namespace
+
 Task<StatusWith<WriteTarget>> openForWrite(Request& request, AuthorizedNamespace ns, IfMissing ifMissing) {
   TROUPE_CO_TRY(checkUserWrite(ns));
   TROUPE_CO_TRY(checkRoleForWriting(request, ns.db()));  // of the namespace: a command may name another database
+  TROUPE_CO_TRY(checkNumberedTarget(request, ns));
+  if (ifMissing == IfMissing::kCreate && request.operation().retryable && !request.server().catalog.exists(ns)) {
+    request.operation().yieldLocks();  // a collection is made while nothing is locked
+    TROUPE_CO_TRY(co_await createIfMissing(request, ns));
+    TROUPE_CO_TRY(co_await resumeLocks(request.server().node, request.operation()));
+  }
   auto target = co_await writerOf(request).open(ns, ifMissing);
   if (!target.isOK()) co_return target.status();
   TROUPE_CO_TRY(checkCollectionUuid(request, ns));
@@ -99,11 +121,23 @@ Status checkBatchSize(size_t count) {
 
 Task<Status> betweenStatements(Request& request, TimePoint& lastYield) {
   const TimePoint now = request.server().node.environment().now();
-  if (Status status = request.operation().checkForInterrupt(now); !status.isOK()) co_return status;
-  if (now - lastYield < kSlice) co_return Status::OK();
-  const Status status = co_await request.yield();
-  lastYield = request.server().node.environment().now();
-  co_return status;
+  storage::OperationContext& operation = request.operation();
+  if (Status status = operation.checkForInterrupt(now); !status.isOK()) co_return status;
+  if (now - lastYield >= kSlice) {
+    TROUPE_CO_TRY(co_await giveWay(request));
+    lastYield = request.server().node.environment().now();
+  } else if (operation.retryable) {  // each statement passes flow control
+    operation.yieldLocks();
+    TROUPE_CO_TRY(co_await resumeLocks(request.server().node, operation));
+  }
+  co_return Status::OK();
+}
+
+Task<Status> giveWay(Request& request) {
+  storage::OperationContext& operation = request.operation();
+  operation.yieldLocks();
+  TROUPE_CO_TRY(co_await request.yield());
+  co_return co_await resumeLocks(request.server().node, operation);
 }
 
 void WriteErrors::add(WriteError error) {

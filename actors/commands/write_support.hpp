@@ -54,6 +54,9 @@ Status checkBatchSize(size_t count);
 /// Between two statements: a command may have very many of them, each too small to look at the clock. Errors: of an
 /// interrupt.
 Task<Status> betweenStatements(Request& request, TimePoint& lastYield);
+/// Lets others have all that the command still holds, those locks too that a numbered one has for its session, and run.
+/// Errors: of an interrupt, of waiting for locks.
+Task<Status> giveWay(Request& request);
 /// Failures that are the command's and not one statement's: it was interrupted, or the node is not the primary.
 bool endsCommand(const Status& status);
 

@@ -142,18 +142,25 @@ Task<StatusWith<std::shared_ptr<BatchWriter::Holding>>> BatchWriter::begin(Oplog
 /// In the order of their names. No collection can be renamed or dropped within a batch: that would be another one.
 StatusWith<std::vector<EntryLock>> BatchWriter::locksFor(const OplogBatch& batch) const {
   const auto catalog = catalog_.snapshot();
-  if (isAlone(batch.entries().front()))
-    return storage::locksOf(*catalog, batch.entries().front().operation, options_.mode);
+  const auto ofSessions = [](std::vector<EntryLock> wanted) {
+    for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})
+      wanted.push_back({storage::ResourceType::kCollection, ns->toString(), LockMode::kIX});
+    std::ranges::sort(wanted);
+    return wanted;
+  };
+  const bool hasSessions =
+      std::ranges::any_of(batch.entries(), [](const auto& each) { return each.session.has_value(); });
+  if (isAlone(batch.entries().front())) {
+    TROUPE_ASSIGN(auto alone, storage::locksOf(*catalog, batch.entries().front().operation, options_.mode));
+    return hasSessions ? ofSessions(std::move(alone)) : std::move(alone);
+  }
   std::map<bson::Uuid, std::string_view> collections;
   for (const OplogEntry& each : batch.entries())
     if (each.operation.uuid) collections.emplace(*each.operation.uuid, each.operation.ns);
   std::vector<EntryLock> wanted;
   for (const auto& [uuid, ns] : collections) wanted.push_back(documentLock(*catalog, uuid, ns));
-  if (std::ranges::any_of(batch.entries(), [](const OplogEntry& each) { return each.session.has_value(); }))
-    for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})
-      wanted.push_back({storage::ResourceType::kCollection, ns->toString(), LockMode::kIX});
   std::ranges::sort(wanted);
-  return wanted;
+  return hasSessions ? ofSessions(std::move(wanted)) : std::move(wanted);
 }
 
 /// The state transition is left out: it would hold up a change of the role, which ends by draining the applier.
@@ -308,6 +315,8 @@ Task<Status> BatchWriter::writeAlone(std::shared_ptr<Holding> holding) {
   for (;;) {
     const TimePoint begun = node_.environment().now();
     Status done = co_await applyAlone(holding, operation);
+    const OplogEntry* const entry = &holding->batch.entries().front();
+    if (done.isOK() && entry->session) done = sessions_.putInUnit(*operation, {&entry, 1}, options_.unit).status();
     if (done.isOK()) {
       noteUnit(holding->batch.entries().front(), 1, begun);
       co_return done;

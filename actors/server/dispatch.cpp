@@ -271,9 +271,12 @@ Task<Status> runBody(Request& request) {
   const Status status = co_await runOwnBody(request);
   if (const auto e = data->view()["writeConcernError"]; e && status.isOK()) {
     request.reply().append("writeConcernError", e);
-    if (const auto labels = data->view()["errorLabels"]) request.reply().append("errorLabels", labels);
-    else if (e.is(bson::Type::kDocument))
+    if (const auto labels = data->view()["errorLabels"]) {
+      request.reply().append("errorLabels", labels);
+      request.isLabelled = true;
+    } else if (e.is(bson::Type::kDocument)) {
       appendErrorLabels(request, static_cast<ErrorCode>(e.asDocument()["code"].toInt64()));
+    }
   }
   co_return status;
 }
@@ -299,7 +302,7 @@ Task<Status> runUnlessClosed(Request& request) {
 /// finds its document): it awaits what was there.
 bool awaitsWriteConcern(const Request& request, const Status& outcome) {
   const storage::OperationContext& operation = request.operation();
-  if (operation.hasWritten()) return true;
+  if (operation.hasWritten() || operation.answersForEarlier()) return true;
   if (!operation.announcesWrites() || !operation.writeConcern.isAwaited()) return false;
   return !operation.killed() && outcome.code() != ErrorCode::kNotWritablePrimary;
 }
@@ -413,8 +416,8 @@ Task<void> dispatch(Request& request) {
       request.server().log.error(log::Component::kStorage, 22449, "command", "A command met damaged data",
                                  bson::doc("command", request.commandName(), "error", status.reason()));
     writeError(request.message(), withoutHiddenValues(request, status));
-    const bool isLabelled = status.extra() && status.extra()->view().has("errorLabels");
-    if (!isLabelled) appendErrorLabels(request, status.code());
+    request.isLabelled = status.extra() && status.extra()->view().has("errorLabels");
+    appendErrorLabels(request, status.code());
     appendTopologyVersion(request, status.code());
   }
   // The snapshot goes first, so that neither this wait nor a slow client holds it.

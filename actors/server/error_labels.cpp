@@ -25,10 +25,10 @@ bool mayPass(ErrorCode code) {
 }  // namespace
 
 void appendErrorLabels(Request& request, ErrorCode failure) {
-  const bool isRetryable =
-      request.command && request.command->retryable && request.arg("txnNumber") && !request.arg("autocommit");
-  if (isRetryable && mayPass(failure))
-    request.reply().append("errorLabels", std::vector<std::string>{"RetryableWriteError"});
+  const bool isRetryable = request.command && request.command->retryable && request.arg("txnNumber");
+  if (request.isLabelled || !isRetryable || request.arg("autocommit") || !mayPass(failure)) return;
+  request.isLabelled = true;
+  request.reply().append("errorLabels", std::vector<std::string>{"RetryableWriteError"});
 }
 
 }  // namespace troupe::server

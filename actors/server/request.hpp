@@ -144,6 +144,7 @@ class Request {
   /// In an exhaust stream: the body to run next, unasked, after this answer.
   std::optional<bson::Document> streamOn;
   std::optional<RawBatch> rawBatch;  ///< set by askers that take batches so
+  bool isLabelled = false;           ///< the reply has `errorLabels`
   bool dropReply = false;            ///< send nothing (the connection closes)
   /// Whether the cursor that is read may be on a secondary; nothing where there is none, or it is not known yet.
   std::optional<bool> fromSecondaries;

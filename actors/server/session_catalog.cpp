@@ -29,7 +29,7 @@ struct SessionCatalog::Session {
 storage::RetryableWrites& SessionCatalog::CheckedOut::writes() const { return session_->writes; }
 
 Status SessionCatalog::CheckedOut::bringUpToDate(storage::OperationContext& operation, const storage::OplogStore& log,
-                                                 int64_t term) const {
+                                                 int64_t term, int64_t wanted) const {
   std::pair<int64_t, uint64_t> now;
   {
     const std::lock_guard lock(catalog_->mutex_);
@@ -37,7 +37,7 @@ Status SessionCatalog::CheckedOut::bringUpToDate(storage::OperationContext& oper
     if (session_->known == now) return Status::OK();
     session_->known.reset();
   }
-  TROUPE_TRY(session_->writes.load(operation, log));
+  TROUPE_TRY(session_->writes.load(operation, log, wanted));
   operation.recoveryUnit().abandonSnapshot();
   const std::lock_guard lock(catalog_->mutex_);
   session_->known = now;
@@ -95,7 +95,10 @@ void SessionCatalog::makeRoom() {
 }
 
 void SessionCatalog::checkIn(const SessionPtr& session) {
+  const bool isLarge = session->writes.size() > kMostStatements;
+  if (isLarge) session->writes.forget();
   const std::lock_guard lock(mutex_);
+  if (isLarge) session->known.reset();
   passOn(*session);
 }
 

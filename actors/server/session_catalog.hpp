@@ -32,6 +32,8 @@ class SessionCatalog final : public storage::WriteObserver {
  public:
   /// Sessions remembered beside those that are in use.
   static constexpr size_t kMostSessions = 10'000;
+  /// Of a session with more statements nothing is remembered once it is free: the log has them.
+  static constexpr size_t kMostStatements = 1'000;
 
   /// A session that one operation has for itself, to the end of its life. Move-only; must not outlive the operation nor
   /// the catalog.
@@ -52,7 +54,8 @@ class SessionCatalog final : public storage::WriteObserver {
     storage::RetryableWrites& writes() const;
     /// Reads what is known of the session, unless that was done in this term and holds still. Errors: those of
     /// RetryableWrites::load.
-    Status bringUpToDate(storage::OperationContext& operation, const storage::OplogStore& log, int64_t term) const;
+    Status bringUpToDate(storage::OperationContext& operation, const storage::OplogStore& log, int64_t term,
+                         int64_t wanted) const;
 
    private:
     friend class SessionCatalog;

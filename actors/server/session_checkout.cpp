@@ -55,7 +55,7 @@ Task<Status> SessionCheckout::checkOut() {
   TROUPE_CO_TRY(co_await lockTables());
   const auto term = server.operations.replicated->fence.term();
   if (!term) co_return Status(ErrorCode::kNotWritablePrimary, "not primary");
-  TROUPE_CO_TRY(session_->bringUpToDate(operation, *server.oplog, *term));
+  TROUPE_CO_TRY(session_->bringUpToDate(operation, *server.oplog, *term, *operation.session.txnNumber));
   storage::RetryableWrites& writes = session_->writes();
   TROUPE_CO_TRY(writes.begin(*operation.session.txnNumber));
   operation.setWriteTerm(*term);  // what is known holds in this term only

@@ -48,7 +48,11 @@ Status writeBatch(const OperationApplier& applier, const SessionTables& sessions
     if (isAlone(entries[i])) {
       const auto apply = [&] { return applier.apply(operation, entries[i]).withContext(nameOf(entries[i])); };
       TROUPE_TRY(untilItPasses(operation, apply));
-      ++i;
+      const OplogEntry* const alone = &entries[i++];
+      if (alone->session)
+        TROUPE_TRY(untilItPasses(operation, [&] {
+          return sessions.putInUnit(operation, {&alone, 1}, limits).status();
+        }));
       continue;
     }
     for (together.clear(); i < entries.size() && !isAlone(entries[i]); ++i) together.push_back(&entries[i]);
@@ -90,7 +94,7 @@ StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const 
     std::vector<OplogEntry> entries;
     for (const bson::Document& document : batch) {
       TROUPE_ASSIGN(auto entry, OplogEntry::parse(document));
-      TROUPE_TRY(touched.note(entry.operation).withContext(nameOf(entry)));
+      TROUPE_TRY(touched.note(entry).withContext(nameOf(entry)));
       entries.push_back(std::move(entry));
     }
     TROUPE_TRY(writeBatch(applier, sessions, services, entries, limits).withContext("the log could not be replayed"));

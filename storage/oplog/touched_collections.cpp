@@ -5,6 +5,7 @@
 #include "storage/catalog/record_count.hpp"
 #include "storage/oplog/logged_command.hpp"
 #include "storage/oplog/oplog_batches.hpp"
+#include "storage/sessions/session_record.hpp"
 
 namespace troupe::storage {
 
@@ -32,6 +33,11 @@ Status TouchedCollections::note(const LoggedOperation& operation) {
   });
 }
 
+Status TouchedCollections::note(const OplogEntry& entry) {
+  hasSessions_ |= entry.session.has_value();
+  return note(entry.operation);
+}
+
 Status TouchedCollections::noteLog(const OplogStore& log, const OperationServices& services, bson::Timestamp after) {
   OplogBatches reader(log, services, after);
   for (;;) {
@@ -39,13 +45,16 @@ Status TouchedCollections::noteLog(const OplogStore& log, const OperationService
     if (batch.empty()) return Status::OK();
     for (const bson::Document& document : batch) {
       TROUPE_ASSIGN(const auto entry, OplogEntry::parse(document));
-      TROUPE_TRY(note(entry.operation));
+      TROUPE_TRY(note(entry));
     }
   }
 }
 
 Status TouchedCollections::recount(const Catalog& catalog, const OperationServices& services) const {
-  for (const bson::Uuid& uuid : collections_) {
+  std::set<bson::Uuid> collections = collections_;
+  for (const Namespace* ns : {&transactionsNamespace(), &imagesNamespace()})
+    if (const CollectionPtr kept = hasSessions_ ? catalog.find(*ns) : nullptr) collections.insert(kept->uuid());
+  for (const bson::Uuid& uuid : collections) {
     const CollectionPtr collection = catalog.snapshot()->find(uuid);
     if (!collection || collection->isView()) continue;
     OperationContext operation(services, OperationOrigin::kApplier);

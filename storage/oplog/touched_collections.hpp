@@ -16,6 +16,8 @@ class TouchedCollections {
  public:
   /// Errors: FailedToParse.
   Status note(const LoggedOperation& operation);
+  /// Also what is kept of the session that wrote it.
+  Status note(const OplogEntry& entry);
   /// All of the log behind a time, as far as it is visible. *Blocks.* Errors: FailedToParse, with the time of the
   /// entry.
   Status noteLog(const OplogStore& log, const OperationServices& services, bson::Timestamp after);
@@ -25,6 +27,7 @@ class TouchedCollections {
 
  private:
   std::set<bson::Uuid> collections_;
+  bool hasSessions_ = false;
 };
 
 }  // namespace troupe::storage

@@ -13,11 +13,11 @@ namespace troupe::storage {
 void RetryableWrites::forget() {
   number_ = -1;
   lastWrite_ = {};
-  statements_.clear();
+  statements_ = {};
   isComplete_ = true;
 }
 
-Status RetryableWrites::load(OperationContext& operation, const OplogStore& log) {
+Status RetryableWrites::load(OperationContext& operation, const OplogStore& log, int64_t wanted) {
   forget();
   RecoveryUnit& unit = operation.recoveryUnit();
   TROUPE_ASSIGN(const bson::Document found, tables_.find(unit, session_));
@@ -25,7 +25,9 @@ Status RetryableWrites::load(OperationContext& operation, const OplogStore& log)
   TROUPE_ASSIGN(const SessionRecord record, SessionRecord::parse(found));
   number_ = record.txnNumber;
   lastWrite_ = record.lastWrite;
+  if (number_ != wanted) return Status::OK();  // nobody asks for its statements
   for (OpTime next = record.lastWrite; next.timestamp != bson::Timestamp();) {
+    if (operation.killed()) return {ErrorCode::kInterrupted, "operation was interrupted"};
     TROUPE_ASSIGN(const auto document, entryAt(unit, log, next));
     if (!document) {
       isComplete_ = false;
@@ -96,10 +98,13 @@ void SessionWrites::add(int32_t statement, const OpTime& entry, bson::Date wall)
 Status SessionWrites::write(RecoveryUnit& unit) const {
   TROUPE_TRY(session_.beforeCommit());
   const bson::View session = session_.session();
-  if (kind_ != RetryImage::kNone)
-    TROUPE_TRY(session_.tables().put(
-        unit, ImageRecord{session, session_.number(), last_.timestamp, kind_, image_, /*invalidated=*/false}));
-  return session_.tables().put(unit, SessionRecord{session, session_.number(), last_, wall_});
+  // A version for each entry: a rollback may go back to the time of any of them.
+  SessionTables::Place place;
+  for (const auto& [statement, entry] : statements_)
+    TROUPE_TRY(session_.tables().put(unit, SessionRecord{session, session_.number(), entry, wall_}, place));
+  if (kind_ == RetryImage::kNone) return Status::OK();
+  return session_.tables().put(
+      unit, ImageRecord{session, session_.number(), last_.timestamp, kind_, image_, /*invalidated=*/false});
 }
 
 }  // namespace troupe::storage

@@ -25,15 +25,17 @@ class RetryableWrites {
   /// Of the last entry under the present number; the null OpTime before there is one.
   const OpTime& lastWrite() const { return lastWrite_; }
 
-  /// Reads the record and follows the chain of entries, in the operation's snapshot; forgets what it knew. Errors: the
-  /// engine's; FailedToParse (documents that the server has not made).
-  Status load(OperationContext& operation, const OplogStore& log);
+  /// Reads the record and, where its number is `wanted`, follows the chain of entries, in the operation's snapshot;
+  /// forgets what it knew. Errors: the engine's; FailedToParse (documents that the server has not made); Interrupted.
+  Status load(OperationContext& operation, const OplogStore& log, int64_t wanted);
   /// The operation comes with a number. A newer one begins anew. Errors: TransactionTooOld.
   Status begin(int64_t number);
   /// The entry of a statement that was executed under the present number; nothing: it was not. Errors:
   /// IncompleteTransactionHistory (the log has been truncated: nobody knows).
   StatusWith<std::optional<OpTime>> executed(int32_t statement) const;
   /// Nothing was executed under the present number, as far as anybody knows.
+  void forget();
+  size_t size() const { return statements_.size(); }  ///< statements that are remembered
   bool isEmpty() const { return isComplete_ && statements_.empty(); }
   /// Called in each unit of work before its commit, which it may make fail; empty: nothing is. For fail points, by the
   /// operation that has the session.
@@ -45,8 +47,6 @@ class RetryableWrites {
   }
 
  private:
-  void forget();
-
   const bson::Document session_;
   const SessionTables& tables_;
   int64_t number_ = -1;

@@ -1,5 +1,9 @@
 #include "storage/sessions/session_tables.hpp"
 
+#include <map>
+#include <string_view>
+#include <utility>
+
 #include "storage/operation/operation_context.hpp"
 #include "storage/oplog/batch_units.hpp"
 #include "storage/oplog/oplog_entry.hpp"
@@ -47,35 +51,48 @@ bson::Timestamp timeOf(bson::View document) {
 
 }  // namespace
 
-Status SessionTables::putDocument(RecoveryUnit& unit, const Namespace& ns, bson::View document,
-                                  bson::Timestamp time) const {
+Status SessionTables::putDocument(RecoveryUnit& unit, const Namespace& ns, bson::Document document,
+                                  bson::Timestamp time, Place& place) const {
   const CollectionPtr collection = catalog_.find(ns);
   if (!collection) return {ErrorCode::kNamespaceNotFound, "the collection " + ns.toString() + " has been dropped"};
   const AtTimeOfEntry at(*unit.operation(), time);
-  TROUPE_ASSIGN(const auto record, collection->findById(unit, document["_id"]));
-  if (!record) return collection->insert(unit, document).status();
-  TROUPE_ASSIGN(const bson::Document before, documentAt(*collection, unit, *record));
-  if (timeOf(before) >= time) return Status::OK();
-  return collection->update(unit, *record, before, document);
+  if (!place.id.ok()) {
+    TROUPE_ASSIGN(const auto record, collection->findById(unit, document["_id"]));
+    if (record) {
+      TROUPE_ASSIGN(place.document, documentAt(*collection, unit, *record));
+      place.id = *record;
+    }
+  }
+  if (!place.id.ok()) {
+    TROUPE_ASSIGN(place.id, collection->insert(unit, document));
+  } else if (timeOf(place.document) < time) {
+    TROUPE_TRY(collection->update(unit, place.id, place.document, document));
+  } else {
+    return Status::OK();
+  }
+  place.document = std::move(document);
+  return Status::OK();
 }
 
-Status SessionTables::put(RecoveryUnit& unit, const SessionRecord& record) const {
-  return putDocument(unit, transactionsNamespace(), record.toDocument(), record.lastWrite.timestamp);
+Status SessionTables::put(RecoveryUnit& unit, const SessionRecord& record, Place& place) const {
+  return putDocument(unit, transactionsNamespace(), record.toDocument(), record.lastWrite.timestamp, place);
 }
 
 Status SessionTables::put(RecoveryUnit& unit, const ImageRecord& record) const {
-  return putDocument(unit, imagesNamespace(), record.toDocument(), record.time);
+  Place place;
+  return putDocument(unit, imagesNamespace(), record.toDocument(), record.time, place);
 }
 
 StatusWith<size_t> SessionTables::putInUnit(OperationContext& operation, std::span<const OplogEntry* const> entries,
                                             const UnitLimits& limits) const {
   RecoveryUnit& unit = operation.recoveryUnit();
   WriteUnitOfWork together(unit);
+  std::map<std::string_view, Place> places;  // by the bytes of the session's id
   size_t count = 0;
   for (; count < entries.size() && count < limits.maxEntries; ++count) {
     const auto record = SessionRecord::of(*entries[count]);
     if (!record) continue;
-    const Status put = this->put(unit, *record);
+    const Status put = this->put(unit, *record, places[record->session.bytes()]);
     if (!put.isOK() && put != ErrorCode::kNamespaceNotFound) return put;
   }
   TROUPE_TRY(together.commit());

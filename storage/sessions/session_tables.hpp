@@ -20,9 +20,15 @@ class SessionTables {
  public:
   explicit SessionTables(Catalog& catalog) : catalog_(catalog) {}
 
+  /// A document of a session, as the unit of work has written it last: then it need not be looked for again.
+  struct Place {
+    RecordId id;
+    bson::Document document;
+  };
+
   /// Puts the record in the place of the session's older one; a later one stays. Within a unit of work, at the time of
   /// the session's last write. Errors: NamespaceNotFound (the collection has gone); WriteConflict and its kin.
-  Status put(RecoveryUnit& unit, const SessionRecord& record) const;
+  Status put(RecoveryUnit& unit, const SessionRecord& record, Place& place) const;
   /// The same for an image, at its time.
   Status put(RecoveryUnit& unit, const ImageRecord& record) const;
 
@@ -37,7 +43,8 @@ class SessionTables {
   StatusWith<bson::Document> findImage(RecoveryUnit& unit, bson::View session) const;
 
  private:
-  Status putDocument(RecoveryUnit& unit, const Namespace& ns, bson::View document, bson::Timestamp time) const;
+  Status putDocument(RecoveryUnit& unit, const Namespace& ns, bson::Document document, bson::Timestamp time,
+                     Place& place) const;
   StatusWith<bson::Document> findIn(RecoveryUnit& unit, const Namespace& ns, bson::View session) const;
 
   Catalog& catalog_;

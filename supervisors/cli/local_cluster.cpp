@@ -175,7 +175,6 @@ StatusWith<LocalCluster> LocalCluster::openOrMake(const std::string& path, const
 std::string LocalCluster::uri() const {
   std::string hosts;
   for (const ClusterMember& member : plan_.members) hosts += (hosts.empty() ? "" : ",") + member.name();
-  // Drivers would number their writes, which no member takes as yet.
   return "mongodb://" + hosts + "/?replicaSet=" + plan_.set;
 }
 

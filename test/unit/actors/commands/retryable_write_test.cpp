@@ -36,7 +36,7 @@ class RetryableWriteTest : public CommandTest {
   static std::string shown(const bson::Document& reply) {
     bson::Builder rest;
     for (const bson::Element& e : reply.view())
-      if (e.name() != "$clusterTime" && e.name() != "operationTime" && e.name() != "retriedStmtIds")
+      if (e.name() != "$clusterTime" && e.name() != "operationTime" && !e.name().starts_with("retried"))
         rest.append(e.name(), e);
     return bson::toRelaxedJson(rest.finish());
   }
@@ -47,6 +47,7 @@ class RetryableWriteTest : public CommandTest {
     return text;
   }
   static std::string retried(const bson::Document& reply) {
+    if (const bson::Element only = reply["retriedStmtId"]) return std::to_string(only.toInt64());
     const bson::Element ids = reply["retriedStmtIds"];
     return ids ? textOf(ids) : "none";
   }
@@ -140,34 +141,45 @@ TEST_F(RetryableWriteTest, IsKnownAfterARestart) {  // SES-018
   EXPECT_EQ(after.run(parse(numbered(kInsert, 1).c_str()))["code"].toInt64(), kTooOld);
 }
 
-TEST_F(RetryableWriteTest, ARetryWaitsForTheFirstAttempt) {  // SES-010
+/// Of another collection, which nobody holds: it waits for the session alone.
+TEST_F(RetryableWriteTest, ACommandWaitsForTheOneThatHasItsSession) {  // SES-010
   ASSERT_TRUE(succeeds(R"({"create": "c"})"));
-  const std::string insert = numbered(R"({"insert": "c", "documents": [{"_id": 1}]})", 1);
+  ASSERT_TRUE(succeeds(R"({"create": "free"})"));
   LockHolder holder(server.locks, "test.c", storage::LockMode::kX);
-  const auto other = server.connect();
+  const std::string insert = numbered(R"({"insert": "c", "documents": [{"_id": 1}]})", 1);
+  const auto others = {server.connect(), server.connect(), server.connect()};
   const auto first = server.begin(parse(insert.c_str()));
-  const auto second = server.begin(parse(insert.c_str()), "test", other);
-  server.node.advance(1s);
-  EXPECT_FALSE(first->done || second->done);
+  const auto retry = server.begin(parse(insert.c_str()), "test", *others.begin());
+  const auto late =
+      server.begin(parse(numbered(R"({"insert": "free", "documents": [{"_id": 1}], "maxTimeMS": 500})", 2).c_str()),
+                   "test", *(others.begin() + 1));
+  const auto next = server.begin(parse(numbered(R"({"insert": "free", "documents": [{"_id": 2}]})", 3).c_str()), "test",
+                                 *(others.begin() + 2));
+  for (int steps = 0; !late->done && steps < 100; ++steps) server.node.advance(10ms);
+  ASSERT_TRUE(late->done) << "its time is over";
+  EXPECT_EQ(late->takeReply()["code"].toInt64(), 50);
+  EXPECT_FALSE(first->done || retry->done || next->done);
   holder.release();
-  for (int steps = 0; !(first->done && second->done) && steps < 100; ++steps) server.node.advance(10ms);
-  ASSERT_TRUE(first->done && second->done);
+  for (int steps = 0; !next->done && steps < 100; ++steps) server.node.advance(10ms);
+  ASSERT_TRUE(first->done && retry->done && next->done);
   EXPECT_EQ(retried(first->takeReply()), "none");
-  EXPECT_EQ(retried(second->takeReply()), "0");
+  EXPECT_EQ(retried(retry->takeReply()), "0");
+  EXPECT_TRUE(next->takeReply()["ok"].truthy());
+  EXPECT_EQ(batch(R"({"find": "free"})").size(), 1u);
 }
 
-TEST_F(RetryableWriteTest, AWaitForASessionEndsWithItsTime) {
-  ASSERT_TRUE(succeeds(R"({"create": "c"})"));
+/// SES-013: the drop waits for the command, which is told to end.
+TEST_F(RetryableWriteTest, AnEditEndsTheCommandThatHasTheSession) {
+  ASSERT_TRUE(send(R"({"insert": "c", "documents": [{"_id": 1}]})", 1)["ok"].truthy());
   LockHolder holder(server.locks, "test.c", storage::LockMode::kX);
   const auto other = server.connect();
-  const auto first = server.begin(parse(numbered(R"({"insert": "c", "documents": [{"_id": 1}]})", 1).c_str()));
-  const bson::Document late = server.run(
-      parse(numbered(R"({"insert": "c", "documents": [{"_id": 1}], "maxTimeMS": 50})", 1).c_str()), "test", other);
-  EXPECT_EQ(late["code"].toInt64(), 50) << bson::toRelaxedJson(late);
+  const auto waiting =
+      server.begin(parse(numbered(R"({"insert": "c", "documents": [{"_id": 2}]})", 2).c_str()), "test", other);
+  ASSERT_TRUE(succeeds(R"({"delete": "transactions", "deletes": [{"q": {}, "limit": 0}]})", "config"));
+  for (int steps = 0; !waiting->done && steps < 100; ++steps) server.node.advance(10ms);
+  ASSERT_TRUE(waiting->done);
+  EXPECT_EQ(waiting->takeReply()["code"].toInt64(), 11601);
   holder.release();
-  for (int steps = 0; !first->done && steps < 100; ++steps) server.node.advance(10ms);
-  EXPECT_TRUE(first->done);
-  EXPECT_EQ(retried(send(R"({"insert": "c", "documents": [{"_id": 1}]})", 1)), "0") << "the session is free again";
 }
 
 TEST_F(RetryableWriteTest, NumbersGoUpOnly) {
@@ -182,7 +194,16 @@ TEST_F(RetryableWriteTest, WhatCannotBeRetriedIsRefused) {  // SES-014
             kInvalidOptions);
   EXPECT_EQ(codeOf(R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})", 1), kInvalidOptions);
   EXPECT_EQ(codeOf(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": 0}})", 1), kInvalidOptions);
-  EXPECT_EQ(codeOf(R"({"insert": "c", "documents": [{}, {}, {}], "stmtIds": [1, 2]})", 1), kInvalidOptions);
+  for (const char* ids : {R"("stmtIds": [1, 2])", R"("stmtIds": [1])", R"("stmtIds": [1, 2, 2])",
+                          R"("stmtIds": [-1, 2, 3])", R"("stmtId": 2147483647)", R"("stmtId": -1)"})
+    EXPECT_EQ(codeOf(std::string(R"({"insert": "c", "documents": [{}, {}, {}], )") + ids + "}", 1), kInvalidOptions)
+        << ids;
+  EXPECT_EQ(codeOf(R"({"delete": "transactions", "deletes": [{"q": {}, "limit": 1}]})", 1, "config"), 40528);
+  EXPECT_EQ(
+      codeOf(R"({"bulkWrite": 1, "nsInfo": [{"ns": "local.c"}], "ops": [{"insert": 0, "document": {}}]})", 1, "admin"),
+      0)
+      << "its row says";
+  EXPECT_TRUE(batch(R"({"find": "c"})", "local").empty());
   EXPECT_EQ(codeOf(R"({"find": "c"})", 1), kNotRetryable);
   EXPECT_EQ(codeOf(R"({"create": "d"})", 1), kNotRetryable);
   EXPECT_EQ(codeOf(R"({"insert": "c", "documents": [{}]})", 1, "local"), kIllegalOperation);

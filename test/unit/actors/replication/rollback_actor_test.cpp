@@ -86,6 +86,7 @@ class RollbackActorTest : public ::testing::Test {
     made.resetTimes = [this](const OpTime& to) { resets.push_back(to); };
     made.stopFollowing = [this] { return noted("stop following"); };
     made.followAgain = [this] { steps.push_back("follow again"); };
+    made.copyAnew = [this](const OpTime& committed) -> StatusWith<bool> { return committed == copied; };
     made.setState = [this](bool on) { return noted(on ? "ROLLBACK" : "SECONDARY"); };
     made.interruptOperations = [this] { ++interruptions; };
     made.invalidate = [this] { steps.push_back("invalidate"); };
@@ -147,6 +148,7 @@ class RollbackActorTest : public ::testing::Test {
 
   storage::TemporaryDirectory directory;
   OtherLog other;
+  OpTime copied{-1, {}};  ///< where a copy of the data has ended
   bool writesFiles = true;
   OpTime stable;
   Status entering;
@@ -260,6 +262,18 @@ TEST_F(RollbackActorTest, WhatAMajorityHasIsNotUndone) {
   EXPECT_THAT(failures[0], HasSubstr("resync it from another member"));
   EXPECT_THAT(steps, ElementsAre("stop following"));
   EXPECT_THAT(found(), ElementsAre(1, 2));
+}
+
+/// Its source had entries that no majority got.
+TEST_F(RollbackActorTest, ACopyOfWhatWasUndoneIsMadeAnew) {
+  leaveLogsHere();
+  insert(2);
+  const bson::Document newest = ownLog().back();
+  copied = {newest["t"].asInt64(), newest["ts"].asTimestamp()};
+  stableAt(copied);
+  diverge();
+  EXPECT_THAT(failures, IsEmpty());
+  EXPECT_THAT(steps, ElementsAre("stop following", "follow again"));
 }
 
 TEST_F(RollbackActorTest, LogsThatShareNothingMeanAResync) {

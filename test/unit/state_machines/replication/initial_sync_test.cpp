@@ -188,6 +188,7 @@ TEST(InitialSync, TheMarkGoesWhenACheckpointHoldsTheData) {  // ISY-018
   EXPECT_TRUE(out.persist);
   EXPECT_EQ(out.durability, Durability::kJournaled);
   EXPECT_FALSE(out.next.document.isUnderWay);
+  EXPECT_EQ(out.next.document.copied, at(9));
   ASSERT_TRUE(did<LeaveStartup>(out));
   EXPECT_EQ(did<LeaveStartup>(out)->at, at(9));
   EXPECT_TRUE(isSyncing(out.next));
