@@ -132,25 +132,26 @@ Task<RollbackActor::Done> RollbackActor::done(FindCommonPoint search) {
   summary_ = {.source = search.source};
   const auto compared = co_await compareLogs(*parts_.oplog, alone_, *parts_.members, search.source);
   if (!compared.isOK()) co_return compared.status();
+  OpTime committed = parts_.stable();
+  // The engine may have been told of the stable time a moment ago.
+  committed.timestamp = std::max(committed.timestamp, parts_.storage->catalog.engine().stableTimestamp());
+  const bool isToBeUndone = !compared->common || *compared->common < compared->newest;
+  const bool isBeyond = !compared->common || *compared->common < committed;
+  if (isToBeUndone && isBeyond && parts_.copyAnew) {
+    TROUPE_CO_ASSIGN(const bool isCopiedAnew, parts_.copyAnew(committed));
+    if (isCopiedAnew) {
+      parts_.log->warning(kLogComponent, 21613, kContext,
+                          "The data were copied from a member whose newest entries were undone: they are copied again",
+                          bson::doc("source", search.source, "copied", committed.timestamp));
+      co_return Event(SourceFailed{});
+    }
+  }
   if (!compared->common) co_return Event(NothingInCommon{});
   CommonPointFound found;
   found.common = summary_.common = *compared->common;
   found.newest = summary_.newest = compared->newest;
   found.undone = summary_.undone = compared->undone;
-  found.committed = parts_.stable();
-  // The engine may have been told of the stable time a moment ago.
-  found.committed.timestamp = std::max(found.committed.timestamp, parts_.storage->catalog.engine().stableTimestamp());
-  const bool isToBeUndone = found.common < found.newest;
-  if (isToBeUndone && found.common < found.committed && parts_.copyAnew) {
-    TROUPE_CO_ASSIGN(const bool isCopiedAnew, parts_.copyAnew(found.committed));
-    if (isCopiedAnew) {
-      parts_.log->warning(kLogComponent, 21613, kContext,
-                          "The data were copied from a member whose newest entries were undone: they are copied again",
-                          bson::doc("source", search.source, "commonPoint", found.common.timestamp, "copied",
-                                    found.committed.timestamp));
-      co_return Event(SourceFailed{});
-    }
-  }
+  found.committed = committed;
   if (isToBeUndone && parts_.storage->catalog.engine().stableTimestamp() == bson::Timestamp{})
     co_return Event(RollbackFailed{
         "this node has no stable time to go back to, since nothing was ever committed here; resync it from another "

@@ -285,6 +285,16 @@ TEST_F(RollbackActorTest, LogsThatShareNothingMeanAResync) {
   EXPECT_THAT(failures[0], HasSubstr("no entry of their logs in common"));
 }
 
+TEST_F(RollbackActorTest, ACopyWhoseLogSharesNothingIsMadeAnew) {
+  copied = leaveLogsHere();
+  stableAt(copied);
+  insert(2);
+  other.entries = {bson::doc("ts", bson::Timestamp{UINT32_MAX, 1}, "t", 9)};
+  diverge();
+  EXPECT_THAT(failures, IsEmpty());
+  EXPECT_THAT(steps, ElementsAre("stop following", "follow again"));
+}
+
 TEST_F(RollbackActorTest, ANodeThatStandsOrLeadsDoesNotGoBack) {
   stableAt(leaveLogsHere());
   insert(2);
