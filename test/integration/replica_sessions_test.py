@@ -94,7 +94,7 @@ class Defaults(unittest.TestCase):
             try:
                 again = self.group.primary(60).ask(numbered, db="app")
                 self.assertEqual(again["value"], first["value"])
-                self.assertEqual(again["retriedStmtIds"], [0])
+                self.assertEqual(again["retriedStmtId"], 0)
             finally:
                 self.primary.start()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pymongo
 
-from support import SLOWNESS, Server, ServerTest, free_port, run_server
+from support import SLOWNESS, Server, ServerTest, eventually, free_port, run_server
 
 
 def socket_of(server):
@@ -56,7 +56,8 @@ class UnixSocketFile(ServerTest):
         with Server("--nounixsocket") as server:
             self.assertFalse(socket_of(server).exists())
         with Server("--filePermissions", "0777") as server:
-            self.assertEqual(stat.S_IMODE(os.stat(socket_of(server)).st_mode), 0o777)
+            # The port takes connections a moment before the socket's file has its permissions.
+            self.assertTrue(eventually(lambda: stat.S_IMODE(os.stat(socket_of(server)).st_mode) == 0o777))
         with tempfile.TemporaryDirectory() as folder:
             for options in (["--filePermissions", "0999"], ["--filePermissions", "rwx"], ["--filePermissions", "1000"]):
                 code, error = run_server("--dbpath", folder, *options)
