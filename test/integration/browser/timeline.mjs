@@ -31,10 +31,15 @@ export function recording() {
   if (recorded) return recorded;
   const [scenario, file] = [join(scratch, "scenario.toml"), join(scratch, "trace.json")];
   writeFileSync(scenario, kScenario);
-  execFileSync(join(bin, "troupe"), ["sim", "--scenario", scenario, "--seed", "3", "--trace", file], {stdio: "pipe"});
-  recorded = {file, trace: JSON.parse(readFileSync(file, "utf8"))};
+  for (let seed = 1; !recorded && seed <= 30; ++seed) {
+    execFileSync(join(bin, "troupe"), ["sim", "--scenario", scenario, "--seed", `${seed}`, "--trace", file], {stdio: "pipe"});
+    const trace = JSON.parse(readFileSync(file, "utf8"));
+    if (hasEverything(counted(trace))) recorded = {file, trace};
+  }
   return recorded;
 }
+
+const hasEverything = ({arrows, bands, marks, lost}) => arrows > 500 && bands > 10 && marks > 3 && lost > 0;
 
 /** What must be seen of the events, told from the file alone. */
 function counted(trace, from = 0, to = Infinity) {
@@ -61,9 +66,8 @@ function asFile(name, content) {
 }
 
 test("a trace of the simulator opens as a timeline with all that is in the file", async ({page}) => {
-  const {file, trace} = recording();
+  const {file, trace} = recording() ?? assert.fail("no seed has something of everything");
   const whole = counted(trace);
-  assert.ok(whole.arrows > 500 && whole.bands > 10 && whole.marks > 3 && whole.lost > 0, "the recording has something of everything");
   await open(page, file);
   assert.equal(await page.locator("#trace-title").textContent(), trace.title);
   assert.deepEqual([await told(page, "nodes"), await told(page, "events"), await told(page, "messages"), await told(page, "lost"), await told(page, "phases"), await told(page, "faults")],
