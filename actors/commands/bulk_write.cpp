@@ -133,7 +133,7 @@ class BulkWrite {
     TROUPE_CO_ASSIGN(auto names, co_await namespacesOf(entries));
     std::vector<auth::ActionSet> needed(names.size());
     for (size_t i = 0; i < ops.size(); ++i) {
-      TROUPE_CO_TRY(co_await betweenStatements(request_, lastYield_));
+      TROUPE_CO_TRY(co_await betweenArguments());
       TROUPE_CO_ASSIGN(const auto operation, parseOperation(ops[i], i, names.size()));
       TROUPE_CO_TRY(checkMayBeRetried(request_, operation.body["multi"].truthy(), "multi=true"));
       needed[operation.ns] |= auth::actions({operation.kind->action});
@@ -201,10 +201,20 @@ class BulkWrite {
     return ns;
   }
 
+  /// While arguments are read nothing is written: flow control is not passed.
+  Task<Status> betweenArguments() {
+    TROUPE_CO_TRY(request_.checkForInterrupt());
+    const TimePoint now = request_.server().node.environment().now();
+    if (now - lastYield_ < kSlice) co_return Status::OK();
+    TROUPE_CO_TRY(co_await giveWay(request_));
+    lastYield_ = request_.server().node.environment().now();
+    co_return Status::OK();
+  }
+
   Task<StatusWith<std::vector<storage::Namespace>>> namespacesOf(const std::vector<bson::View>& entries) {
     std::vector<storage::Namespace> names;
     for (const bson::View entry : entries) {
-      TROUPE_CO_TRY(co_await betweenStatements(request_, lastYield_));
+      TROUPE_CO_TRY(co_await betweenArguments());
       TROUPE_CO_ASSIGN(auto ns, namespaceOf(entry));
       names.push_back(std::move(ns));
     }
@@ -216,7 +226,7 @@ class BulkWrite {
     namespaces_.resize(names.size());
     request_.furtherNamespaces = std::make_shared<std::vector<storage::Namespace>>();
     for (size_t i = 0; i < names.size(); ++i) {
-      TROUPE_CO_TRY(co_await betweenStatements(request_, lastYield_));
+      TROUPE_CO_TRY(co_await betweenArguments());
       if (!needed[i].any()) continue;
       auth::ActionSet actions = needed[i];
       actions |= bypassAction(request_);

@@ -28,6 +28,20 @@ Status historyIsGone(const std::string& what) {
           what + " is no longer there: the statement was executed, but cannot be answered again"};
 }
 
+/// What the statement did that wrote the entry.
+StatusWith<ModificationOutcome> outcomeIn(const OplogEntry& entry, bool removes) {
+  const OplogKind kind = entry.operation.kind;
+  ModificationOutcome outcome;
+  if (!removes && kind == OplogKind::kInsert) {
+    outcome.upsertedId = bson::Value(entry.operation.object["_id"]);
+    outcome.after = bson::Document(entry.operation.object);
+    return outcome;
+  }
+  if (kind != (removes ? OplogKind::kRemove : OplogKind::kUpdate)) return isAnotherStatement(entry);
+  outcome.matched = outcome.modified = 1;
+  return outcome;
+}
+
 }  // namespace
 
 RetriedStatements::~RetriedStatements() {
@@ -64,33 +78,22 @@ StatusWith<std::optional<ModificationOutcome>> RetriedStatements::outcomeOf(int3
   TROUPE_ASSIGN(const auto document, entryOf(position));
   if (!document) return std::optional<ModificationOutcome>();
   TROUPE_ASSIGN(const OplogEntry entry, OplogEntry::parse(*document));
-  const OplogKind kind = entry.operation.kind;
-  ModificationOutcome outcome;
-  if (!removes && kind == OplogKind::kInsert) {
-    outcome.upsertedId = bson::Value(entry.operation.object["_id"]);
-    outcome.after = bson::Document(entry.operation.object);
-    return std::optional(std::move(outcome));
-  }
-  if (kind != (removes ? OplogKind::kRemove : OplogKind::kUpdate)) return isAnotherStatement(entry);
-  outcome.matched = outcome.modified = 1;
+  TROUPE_ASSIGN(auto outcome, outcomeIn(entry, removes));
   return std::optional(std::move(outcome));
 }
 
 StatusWith<std::optional<ModificationOutcome>> RetriedStatements::outcomeWithDocument(const Modification& what) {
-  const bool removes = !what.update.ok();
-  TROUPE_ASSIGN(auto outcome, outcomeOf(0, removes));
-  if (!outcome || outcome->upsertedId) return outcome;
-  storage::OperationContext& operation = request_.operation();
-  TROUPE_ASSIGN(const auto place, operation.retryable->executed(ids_.back()));
-  storage::RecoveryUnit& unit = operation.recoveryUnit();
-  TROUPE_ASSIGN(const auto document, storage::entryAt(unit, *request_.server().oplog, *place));
-  if (!document) return historyIsGone("the entry of the log");
+  TROUPE_ASSIGN(const auto document, entryOf(0));
+  if (!document) return std::optional<ModificationOutcome>();
   TROUPE_ASSIGN(const OplogEntry entry, OplogEntry::parse(*document));
+  const bool removes = !what.update.ok();
+  TROUPE_ASSIGN(auto outcome, outcomeIn(entry, removes));
+  if (outcome.upsertedId) return std::optional(std::move(outcome));
   const RetryImage kind = what.keepAfter && !removes ? RetryImage::kAfter : RetryImage::kBefore;
   TROUPE_ASSIGN(auto image, imageOf(entry, kind));
-  unit.abandonSnapshot();
-  (kind == RetryImage::kAfter ? outcome->after : outcome->before) = std::move(image);
-  return outcome;
+  request_.operation().recoveryUnit().abandonSnapshot();
+  (kind == RetryImage::kAfter ? outcome.after : outcome.before) = std::move(image);
+  return std::optional(std::move(outcome));
 }
 
 StatusWith<bson::Document> RetriedStatements::imageOf(const OplogEntry& entry, RetryImage kind) {

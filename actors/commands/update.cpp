@@ -110,7 +110,8 @@ Task<Status> runStatements(Request& request, StatementKind kind, Note note) {
   TROUPE_CO_ASSIGN(const auto ns, request.target(furtherActions(request, *statements)));
   TROUPE_CO_TRY(checkBatchSize(statements->size()));
   TROUPE_CO_TRY(checkStatementIds(request, statements->size()));
-  const bool isMulti = std::ranges::any_of(*statements, kind.isMulti);
+  const bool isNumbered = request.operation().session.txnNumber.has_value();
+  const bool isMulti = isNumbered && std::ranges::any_of(*statements, kind.isMulti);
   TROUPE_CO_TRY(checkMayBeRetried(request, isMulti, kind.multi));
   const bool ordered = request.flag("ordered", true);
   WriteErrors errors;
