@@ -27,7 +27,7 @@ Status RetryableWrites::load(OperationContext& operation, const OplogStore& log,
   lastWrite_ = record.lastWrite;
   if (number_ != wanted) return Status::OK();  // nobody asks for its statements
   for (OpTime next = record.lastWrite; next.timestamp != bson::Timestamp();) {
-    if (operation.killed()) return {ErrorCode::kInterrupted, "operation was interrupted"};
+    TROUPE_TRY(operation.checkForInterrupt(operation.started()));  // kills alone: there is no clock here
     TROUPE_ASSIGN(const auto document, entryAt(unit, log, next));
     if (!document) {
       isComplete_ = false;
@@ -84,15 +84,14 @@ SessionWrites& SessionWrites::of(RecoveryUnit& unit) {
   unit.bindToUnit(UnitPart::kSession, std::move(owned));
   unit.onPreCommit([&writes, &unit](auto) { return writes.write(unit); });
   unit.onCommit([&writes](auto) {
-    for (const auto& [statement, entry] : writes.statements_) writes.session_.note(statement, entry);
+    for (const auto& [statement, entry, wall] : writes.statements_) writes.session_.note(statement, entry);
   });
   return writes;
 }
 
 void SessionWrites::add(int32_t statement, const OpTime& entry, bson::Date wall) {
-  statements_.emplace_back(statement, entry);
+  statements_.push_back({statement, entry, wall});
   last_ = entry;
-  wall_ = wall;
 }
 
 Status SessionWrites::write(RecoveryUnit& unit) const {
@@ -100,8 +99,8 @@ Status SessionWrites::write(RecoveryUnit& unit) const {
   const bson::View session = session_.session();
   // A version for each entry: a rollback may go back to the time of any of them.
   SessionTables::Place place;
-  for (const auto& [statement, entry] : statements_)
-    TROUPE_TRY(session_.tables().put(unit, SessionRecord{session, session_.number(), entry, wall_}, place));
+  for (const auto& [statement, entry, wall] : statements_)
+    TROUPE_TRY(session_.tables().put(unit, SessionRecord{session, session_.number(), entry, wall}, place));
   if (kind_ == RetryImage::kNone) return Status::OK();
   return session_.tables().put(
       unit, ImageRecord{session, session_.number(), last_.timestamp, kind_, image_, /*invalidated=*/false});

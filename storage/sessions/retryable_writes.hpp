@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "storage/oplog/oplog_store.hpp"
 #include "storage/sessions/session_tables.hpp"
@@ -78,10 +79,15 @@ class SessionWrites final : public BoundState {
   explicit SessionWrites(RetryableWrites& session) : session_(session), last_(session.lastWrite()) {}
   Status write(RecoveryUnit& unit) const;
 
+  struct Statement {
+    int32_t id;
+    OpTime entry;
+    bson::Date wall;
+  };
+
   RetryableWrites& session_;
   OpTime last_;
-  bson::Date wall_;
-  std::vector<std::pair<int32_t, OpTime>> statements_;
+  std::vector<Statement> statements_;
   RetryImage kind_ = RetryImage::kNone;
   bson::Document image_;
 };
