@@ -20,7 +20,7 @@ Status standsAlone(const Request& request) {
   return {ErrorCode(51300), std::string(request.commandName()) + " is not supported on a standalone node"};
 }
 
-/// A default that the set cannot give would fail every write of those who trust in it.
+/// A default that the set cannot satisfy would fail every write that names no concern.
 Status checkIsSatisfiable(const ServerContext& server, const storage::WriteConcern& concern) {
   if (concern.tagged)
     return {ErrorCode::kUnknownReplWriteConcern,

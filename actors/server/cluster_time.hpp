@@ -10,8 +10,8 @@ namespace troupe::server {
 Status takeClusterTime(const Request& request);
 
 /// Appends `operationTime`, the time of the newest operation that the command wrote or could see (CLK-015), and
-/// `$clusterTime`, the newest that this member knows, signed for whoever could not send it back otherwise. On a node
-/// that stands alone: nothing.
+/// `$clusterTime`, the newest that this member knows, with its signature for clients that may not advance the clock. On
+/// a node that stands alone: nothing.
 void appendTimes(Request& request);
 
 }  // namespace troupe::server

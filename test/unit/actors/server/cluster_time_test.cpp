@@ -179,7 +179,7 @@ TEST_F(SignedTimesTest, KeysAreForNobodyWithoutTheRightToThem) {
   EXPECT_EQ(code(R"({"drop": "system.keys"})", "admin"), 20);
 }
 
-/// Whoever has no signed time yet is a set that was just made.
+/// Members of a set without authentication.
 class UnsignedTimesTest : public CommandTest {
  protected:
   UnsignedTimesTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) { becomePrimary(server); }
