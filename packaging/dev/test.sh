@@ -31,7 +31,7 @@ step() {
     if [[ -f $results/$name.counts ]]; then read -r passed failed <"$results/$name.counts"
     elif [[ $status == 0 ]]; then passed=1; fi
     if [[ $status != 0 && $failed == 0 ]]; then failed=1; fi
-    if [[ $failed != 0 ]]; then verdict=FAILED; fi
+    if [[ $failed != 0 ]]; then verdict=FAILED; failed_steps+=("$name"); fi
   fi
   rows+=("$(printf '%-17s %-8s %7d %7d %5d:%02d' "$name" "$verdict" "$passed" "$failed" \
     $(((SECONDS - started) / 60)) $(((SECONDS - started) % 60)))")
@@ -105,7 +105,24 @@ integration_tests() {
   return "$status"
 }
 
+# said_of_failures NAME: what a step's log says of failures, for those that see the end of a run only.
+said_of_failures() {
+  local log=$results/$1.log
+  [[ -f $log ]] || return 0
+  if grep -q '^what failed:' "$log"; then
+    sed -n '/^what failed:/,$p' "$log" | head -n 80
+  else
+    grep -nE 'FAILED|FAIL |[Ee]rror:|Failure|violat|finding' "$log" | tail -n 40
+  fi
+}
+
 summary() {
+  local name
+  for name in "${failed_steps[@]}"; do
+    printf '\n%s said:\n' "$name"
+    said_of_failures "$name" || true
+  done
+  if [[ -f $results/integration.log ]]; then grep -h '^unsteady' "$results/integration.log" || true; fi
   printf '\n%-17s %-8s %7s %7s %8s\n' step result passed failed time
   printf '%s\n' "${rows[@]}"
   printf '\n%d passed, %d failed\n' "$total_passed" "$total_failed"
@@ -114,7 +131,7 @@ summary() {
 
 test_all() {
   local full=no filter='' only='' results=$root/build/test-results
-  local -a rows=()
+  local -a rows=() failed_steps=()
   local total_passed=0 total_failed=0 verdict=ok
   while [[ $# -gt 0 ]]; do
     case $1 in

@@ -10,7 +10,17 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # Debian's own interpreter: python3-pymongo belongs to it, whatever other python3 is first on the PATH.
 /usr/bin/python3 -B "$here/runner.py" "$@" | tee "$log" || true
-"$here/browser/run.sh" "$@" | tee -a "$log" || true
+# As the runner does with its tests: what failed is tried again, and is unsteady if it passes then.
+page=$(mktemp)
+trap 'rm -f "$log" "$page"' EXIT
+if ! "$here/browser/run.sh" "$@" | tee "$page"; then
+  failures=$(sed -n '/^FAILED/,/^ok/{/^ok/!p}' "$page")
+  if "$here/browser/run.sh" "$@" | tee "$page"; then
+    echo "$failures" | sed -n 's/^FAILED/unsteady, passed when it ran again:/p'
+  fi
+  printf 'what failed:\n%s\n' "$failures"
+fi
+cat "$page" >>"$log"
 # Each of both ends with its counts; one that does not has failed as a whole.
 awk '/^[0-9]+ passed, [0-9]+ failed/ { passed += $1; failed += $3; ++ended }
      END { failed += 2 - ended; printf "%d passed, %d failed\n", passed, failed; exit !(passed > 0 && failed == 0) }' "$log"
