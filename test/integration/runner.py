@@ -156,11 +156,12 @@ def main():
     run = Run(options.filter, options.jobs, folders)
     run.run(together, options.jobs)
     run.run(alone, 1)
+    failed = judge(run, folders)
     if run.skipped:
         print(f"{run.skipped} skipped")
-    failed = judge(run, folders)
-    print(f"{run.passed + run.failed - failed} passed, {failed} failed")
-    return 0 if failed == 0 and run.passed > 0 else 1
+    passed = run.passed + run.failed - failed
+    print(f"{passed} passed, {failed} failed")
+    return 0 if failed == 0 and passed > 0 else 1
 
 
 if __name__ == "__main__":

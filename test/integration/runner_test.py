@@ -57,6 +57,18 @@ class ZLate(unittest.TestCase):
 '''
 
 
+UNSTEADY = '''
+import pathlib, unittest
+
+class Once(unittest.TestCase):
+    def test_passes_the_second_time(self):
+        mark = pathlib.Path(__file__).parent / "mark"
+        was_there = mark.exists()
+        mark.touch()
+        self.assertTrue(was_there, "the first time")
+'''
+
+
 class Runner(unittest.TestCase):
     def run_on(self, tests, *arguments):
         """(exit code, output) of the runner on a file with these tests."""
@@ -72,7 +84,18 @@ class Runner(unittest.TestCase):
         self.assertRegex(said, r"(?m)^      said by one\nok  +\S+s  sample_test.One.test_meets_two$")
         self.assertRegex(said, r"(?m)^FAIL +\S+s  sample_test.Two.test_fails\n(      .*\n)*      AssertionError: as it has to$")
         self.assertRegex(said, r"(?m)^FAIL +sample_test.Dies\n      its process ended with 3$")
-        self.assertRegex(said, r"ok  +\S+s  sample_test.Measures.test_is_the_last\n1 skipped\n")
+        self.assertRegex(said, r"ok  +\S+s  sample_test.Measures.test_is_the_last\n")
+
+    def test_what_passes_alone_is_unsteady_and_shown(self):
+        code, said = self.run_on(UNSTEADY)
+        self.assertEqual((code, said.splitlines()[-1]), (0, "1 passed, 0 failed"))
+        self.assertRegex(said, r"(?m)^what failed:\nFAIL .*test_passes_the_second_time\n(      .*\n)*      AssertionError: .*the first time$")
+        self.assertRegex(said, r"(?m)^unsteady, passed when it ran alone: sample_test.Once.test_passes_the_second_time$")
+
+    def test_what_fails_again_has_failed(self):
+        code, said = self.run_on(UNSTEADY.replace("mark.touch()", "pass"))
+        self.assertEqual((code, said.splitlines()[-1]), (1, "0 passed, 1 failed"))
+        self.assertNotIn("unsteady", said)
 
     def test_the_filter_chooses_by_name(self):
         code, said = self.run_on(TESTS, "--filter", "ANOTHER_worker")
