@@ -2,7 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include "etcd.grpc.pb.h"
+#include <etcd.grpc.pb.h>
 #include "test/bench/replication/load.hpp"
 #include "test/bench/support/store.hpp"
 
