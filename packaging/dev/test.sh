@@ -122,7 +122,7 @@ summary() {
     printf '\n%s said:\n' "$name"
     said_of_failures "$name" || true
   done
-  if [[ -f $results/integration.log ]]; then grep -h '^unsteady' "$results/integration.log" || true; fi
+  if chosen integration && [[ -f $results/integration.log ]]; then grep -h '^unsteady' "$results/integration.log" || true; fi
   printf '\n%-17s %-8s %7s %7s %8s\n' step result passed failed time
   printf '%s\n' "${rows[@]}"
   printf '\n%d passed, %d failed\n' "$total_passed" "$total_failed"

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from availability import EtcdWriter, TroupeWriter, longest_silence
-from servers import ROOT, Etcd, program, resident_mib, standalone, troupe_set, until
+from servers import BIN, ROOT, Etcd, cut, mend, program, resident_mib, standalone, troupe_set, until
 
 CONNECTIONS = 16
 
@@ -50,11 +50,11 @@ def alternate(rounds, ours, theirs):
     return {name: (median(0, name), median(1, name)) for name in ("perSecond", "cpuMicros", "medianMs", "percentile99Ms")}, ratios
 
 
-def compare(work, unit, rounds, ours, against, theirs, floor, ceiling=0.0):
+def compare(work, unit, rounds, ours, against, theirs, floor):
     figures, ratios = alternate(rounds, ours, theirs)
-    report(work, unit, *[figures["perSecond"][0], against, figures["perSecond"][1]], floor=floor, ratioLowest=min(ratios), ratioHighest=max(ratios),
+    report(work, unit, figures["perSecond"][0], against, figures["perSecond"][1], floor=floor, ratioLowest=min(ratios), ratioHighest=max(ratios),
            medianMs=figures["medianMs"][0], percentile99Ms=figures["percentile99Ms"][0])
-    report(f"{work}: processor time of the servers", "us each", figures["cpuMicros"][0], against, figures["cpuMicros"][1], ceiling=ceiling)
+    report(f"{work}: processor time of the servers", "us each", figures["cpuMicros"][0], against, figures["cpuMicros"][1])
 
 
 def pids_of(group):
@@ -129,7 +129,7 @@ def lag(sizes):
         member = group.others(primary)[0]
         top = load(primary.port, "", sizes, work="insert")["perSecond"]
         seconds = sizes.seconds * 3
-        background = subprocess.Popen([str(ROOT / "build/bin/replication_load"), "--work", "insert", "--port", str(primary.port), "--connections",
+        background = subprocess.Popen([str(BIN / "replication_load"), "--work", "insert", "--port", str(primary.port), "--connections",
                                        str(CONNECTIONS), "--rate", str(top * 0.7), "--seconds", str(seconds)], stdout=subprocess.PIPE)
         seen = []
         with primary.client() as writer, member.client(readPreference="secondaryPreferred") as reader:
@@ -217,7 +217,6 @@ def initial_sync(sizes):
 
 
 def rollback(sizes):
-    from replica_set_support import cut, mend
     with troupe_set() as group:
         group.initiate()
         old = group.settled()

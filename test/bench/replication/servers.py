@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 os.environ.setdefault("TROUPE_BIN", str(ROOT / "build" / "bin"))
 sys.path.insert(0, str(ROOT / "test" / "integration"))
 
-from replica_set_support import Set  # noqa: E402
+from replica_set_support import Set, cut, mend  # noqa: E402, F401
 from support import BIN, Server, eventually, free_port  # noqa: E402
 
 # The same patience as etcd's defaults.
