@@ -3,35 +3,14 @@
 #include <sstream>
 
 #include "messaging/bson/document.hpp"
-#include "messaging/wire/client.hpp"
 #include "test/bench/replication/load.hpp"
-#include "test/bench/support/raw_client.hpp"
+#include "test/bench/support/command_client.hpp"
 #include "test/bench/support/store.hpp"
 
 namespace {
 
 using namespace troupe;
 using namespace troupe::bench;
-
-constexpr std::string_view kDatabase = "bench";
-
-/// A connection that runs commands; another reply than `ok: 1` ends the measurement.
-class Session {
- public:
-  explicit Session(int port) : client_(port) {}
-  bson::View run(const bson::Document& command, std::span<const wire::DocumentSequence> sequences = {}) {
-    ++requests_;
-    const auto body =
-        wire::parseReply(client_.roundTrip(wire::buildRequest(requests_, kDatabase, command, sequences)), requests_);
-    if (!body.isOK()) throw BenchError(body.status().toString());
-    if (const Status status = wire::replyStatus(*body); !status.isOK()) throw BenchError(status.toString());
-    return *body;
-  }
-
- private:
-  RawClient client_;
-  int32_t requests_ = 0;
-};
 
 struct Shape {
   std::string concern;  ///< majority, journaled or one
@@ -61,7 +40,7 @@ bson::Document documentOf(uint64_t number, const std::string& text) {
 }
 
 Operation inserts(int port, const Shape& shape) {
-  auto session = std::make_shared<Session>(port);
+  auto session = std::make_shared<CommandClient>(port);
   return [session, text = textOf(shape), concern = concernOf(shape)](uint64_t number) {
     const bson::Document document = documentOf(number, text);
     const wire::DocumentSequence sequence{"documents", wire::DocumentRange(document.view().bytes(), 1)};
@@ -71,7 +50,7 @@ Operation inserts(int port, const Shape& shape) {
 }
 
 Operation finds(int port, const Shape& shape) {
-  auto session = std::make_shared<Session>(port);
+  auto session = std::make_shared<CommandClient>(port);
   return [session, shape](uint64_t number) {
     const auto reply = session->run(
         bson::doc("find", "docs", "filter", bson::doc("_id", static_cast<int64_t>(number * 7919 % shape.records)),
@@ -83,7 +62,7 @@ Operation finds(int port, const Shape& shape) {
 
 /// Thousand statements a command, over the documents 0 to `records` - 1; each adds one to `n` of its document.
 void updateAll(int port, const Shape& shape) {
-  Session session(port);
+  CommandClient session(port);
   for (uint64_t first = 0; first < shape.records; first += 1000) {
     std::string statements;
     uint64_t count = 0;
@@ -98,7 +77,7 @@ void updateAll(int port, const Shape& shape) {
 }
 
 void insertAll(int port, const Shape& shape) {
-  Session session(port);
+  CommandClient session(port);
   const std::string text = textOf(shape);
   for (uint64_t first = 0; first < shape.records; first += 1000) {
     std::string documents;

@@ -1,14 +1,11 @@
 #include "messaging/bson/document.hpp"
-#include "messaging/wire/client.hpp"
-#include "test/bench/support/measure.hpp"
-#include "test/bench/support/raw_client.hpp"
+#include "test/bench/support/command_client.hpp"
 #include "test/bench/support/store.hpp"
 
 namespace troupe::bench {
 
 namespace {
 
-constexpr std::string_view kDatabase = "bench";
 constexpr const char* kCollection = "docs";
 
 bson::Document toBson(const Record& record) {
@@ -25,13 +22,13 @@ class WireStore final : public Store {
       : client_(port), concern_(bson::doc("w", 1, "j", durability == Durability::kDisk)) {}
 
   void reset() {
-    run(bson::doc("drop", kCollection));
-    run(bson::doc("create", kCollection));
+    client_.run(bson::doc("drop", kCollection));
+    client_.run(bson::doc("create", kCollection));
   }
 
   void find(const std::string& key) override {
-    const auto reply =
-        run(bson::doc("find", kCollection, "filter", bson::doc("_id", key), "limit", int64_t{1}, "singleBatch", true));
+    const auto reply = client_.run(
+        bson::doc("find", kCollection, "filter", bson::doc("_id", key), "limit", int64_t{1}, "singleBatch", true));
     if (reply.at("cursor.firstBatch").asArray().empty()) throw BenchError("no document with _id " + key);
   }
 
@@ -49,34 +46,24 @@ class WireStore final : public Store {
   void update(const std::string& key, size_t field, std::string_view value) override {
     const auto statement =
         bson::doc("q", bson::doc("_id", key), "u", bson::doc("$set", bson::doc(fieldName(field), value)));
-    run(bson::doc("update", kCollection, "updates", std::vector{statement}, "writeConcern", concern_));
+    client_.run(bson::doc("update", kCollection, "updates", std::vector{statement}, "writeConcern", concern_));
   }
 
   void scan(const std::string& from, int count) override {
-    run(bson::doc("find", kCollection, "filter", bson::doc("_id", bson::doc("$gte", from)), "sort", bson::doc("_id", 1),
-                  "limit", int64_t{count}));
+    client_.run(bson::doc("find", kCollection, "filter", bson::doc("_id", bson::doc("$gte", from)), "sort",
+                          bson::doc("_id", 1), "limit", int64_t{count}));
   }
 
  private:
   void insertAll(std::string_view documents, size_t count) {
     const wire::DocumentSequence sequence{"documents", wire::DocumentRange(documents, count)};
-    const auto reply = run(bson::doc("insert", kCollection, "ordered", true, "writeConcern", concern_), {&sequence, 1});
+    const auto reply =
+        client_.run(bson::doc("insert", kCollection, "ordered", true, "writeConcern", concern_), {&sequence, 1});
     if (reply["n"].toInt64() != static_cast<int64_t>(count)) throw BenchError("not everything was inserted");
   }
 
-  /// The reply, borrowed until the next call.
-  bson::View run(const bson::Document& command, std::span<const wire::DocumentSequence> sequences = {}) {
-    ++requests_;
-    const auto body =
-        wire::parseReply(client_.roundTrip(wire::buildRequest(requests_, kDatabase, command, sequences)), requests_);
-    if (!body.isOK()) throw BenchError(body.status().toString());
-    if (const Status status = wire::replyStatus(*body); !status.isOK()) throw BenchError(status.toString());
-    return *body;
-  }
-
-  RawClient client_;
+  CommandClient client_;
   bson::Document concern_;
-  int32_t requests_ = 0;
 };
 
 class Wire final : public Database {
