@@ -68,11 +68,12 @@ Task<OplogFetcher::Outcome> OplogFetcher::perform(Action action) {
 }
 
 /// A buffer that was closed is emptied only when the applier is done with it: what it had not applied by then would be
-/// fetched and applied once more.
+/// fetched and applied once more. The machine may have gone on meanwhile: a buffer that was closed for a rollback, a
+/// copy or a stop is not this look's to open.
 Task<OplogFetcher::Outcome> OplogFetcher::done(LookAround action) {
   if (action.opens && parts_.buffer->isClosed()) {
     if (parts_.drained) TROUPE_CO_TRY(co_await parts_.drained());
-    if (snapshot().document.mission == Mission::kNothing) co_return std::optional<Event>();
+    if (!looksForSource(snapshot().memory.phase)) co_return std::optional<Event>();
     if (parts_.buffer->isClosed()) {
       parts_.buffer->reopen();
       if (parts_.opened) parts_.opened();

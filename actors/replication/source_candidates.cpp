@@ -38,6 +38,8 @@ Candidates candidatesOf(const ReplicaView& view, const Positions& positions, int
   known.self = traitsOf(*config->member(self));
   known.chainingAllowed = config->settings.chainingAllowed;
   known.primary = view.primary();
+  known.name = self;
+  known.term = view.topology.memory.term;
   for (const MemberConfig& member : config->members)
     if (member.host != self) known.members.push_back(candidateOf(member, view, positions));
   return known;

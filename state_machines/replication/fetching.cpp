@@ -139,8 +139,19 @@ std::set<NodeName> deniedHosts(const F::Memory& mem) {
   return hosts;
 }
 
+/// A source that failed and leads now has come back, or was never gone: writes wait for its followers. One that has
+/// forgotten what this member needs does not learn it by being elected.
+void notePrimary(FetchTurn& t, const Candidates& known) {
+  if (std::exchange(t.mem.primary, known.primary) == known.primary) return;
+  const auto denied = t.mem.denied.find(known.primary);
+  if (denied == t.mem.denied.end() || denied->second == Denial::kTooNew) return;
+  t.mem.denied.erase(denied);
+  t.effects.push_back(F::cancel(DenialOver{known.primary}));
+}
+
 void onCandidates(FetchTurn& t, const Candidates& known) {
   t.mem.own = known.own;
+  notePrimary(t, known);
   const NodeName requested = std::exchange(t.mem.requested, {});
   if (!requested.empty() && checkRequestedSource(known, requested).isOK()) return probe(t, requested, true);
   if (const auto source = chooseSource(known, deniedHosts(t.mem), t.doc.mission)) return probe(t, *source, false);
@@ -156,6 +167,7 @@ void onCandidates(FetchTurn& t, const Candidates& known) {
 
 /// While it fetches: the fetch itself looks before each batch, but there may be none for long.
 void onCandidatesWhileFetching(FetchTurn& t, const Candidates& known) {
+  notePrimary(t, known);
   if (!whyToChange(t.now(), known).empty()) endFetch(t);
 }
 
@@ -410,6 +422,8 @@ NodeName syncSourceOf(const Snapshot<Fetching>& now) {
   const Fetching::Phase phase = now.memory.phase;
   return phase == kProbing || phase == kFetching ? now.memory.source : NodeName();
 }
+
+bool looksForSource(Fetching::Phase phase) { return phase == kChoosing || phase == kTooStale; }
 
 bool mayPush(Fetching::Phase phase) { return phase == kFetching || phase == kEnding; }
 

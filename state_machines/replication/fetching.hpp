@@ -178,6 +178,7 @@ struct Fetching : machines::Machine<Fetching> {
     bool isRequested = false;  ///< the present source was asked for
     bool isPulling = false;    ///< a fetch has begun and has not said that it is over
     std::map<NodeName, Denial> denied;
+    NodeName primary;  ///< when it looked last; empty: none was known
     bool operator==(const Memory&) const = default;
   };
 
@@ -199,6 +200,8 @@ struct Fetching : machines::Machine<Fetching> {
 std::string whyToChange(const Snapshot<Fetching>& now, const Candidates& known);
 /// The member it fetches from, and shows as syncSourceHost; empty: none.
 NodeName syncSourceOf(const Snapshot<Fetching>& now);
+/// Whether what a look finds decides about the next source: the buffer is opened for it.
+bool looksForSource(Fetching::Phase phase);
 /// Whether entries may still be pushed into the buffer.
 bool mayPush(Fetching::Phase phase);
 
@@ -232,5 +235,5 @@ TROUPE_DESCRIBE(troupe::replication::RollBack, 0, source)
 TROUPE_DESCRIBE(troupe::replication::NeedInitialSync, 0)
 TROUPE_DESCRIBE(troupe::replication::SetMaintenance, 0, on)
 TROUPE_DESCRIBE(troupe::replication::Fetching::Memory, 0, phase, source, own, oldest, rollbackId, restarts, requested,
-                isRequested, isPulling, denied)
+                isRequested, isPulling, denied, primary)
 TROUPE_MACHINE(troupe::replication::Fetching, 1, self, mission, target, maintenance)

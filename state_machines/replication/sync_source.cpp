@@ -36,6 +36,18 @@ bool isPreferred(const Candidates& known, const SourceCandidate& candidate) {
   return !primary || !isBehindBy(candidate.applied, primary->applied, known.maxLagSecs);
 }
 
+/// Whether the candidate's entries behind this member's newest one may be of a branch that the primary does not have:
+/// members that have rolled back would fetch it from each other again.
+bool mayBeCutOff(const Candidates& known, const SourceCandidate& candidate) {
+  if (known.primary.empty() || candidate.host == known.primary) return false;
+  return known.own.term < known.term && candidate.applied.term < known.term;
+}
+
+/// Nothing will come to it, unless its source is this member.
+bool hasNoOtherSource(const Candidates& known, const SourceCandidate& candidate) {
+  return candidate.syncsFrom && (candidate.syncsFrom->empty() || *candidate.syncsFrom == known.name);
+}
+
 /// A source that could be chosen now and has far more than `candidate`; null: none.
 const SourceCandidate* farAheadOf(const Candidates& known, const SourceCandidate& candidate,
                                   const std::set<NodeName>& denied, Mission mission) {
@@ -46,17 +58,20 @@ const SourceCandidate* farAheadOf(const Candidates& known, const SourceCandidate
   return nullptr;
 }
 
-/// The members to choose from, the preferred ones alone if there are any. None of them is one that `whyToChangeSource`
-/// would have changed again at once.
+/// The members to choose from, the most preferred ones alone. None of them is one that `whyToChangeSource` would have
+/// changed again at once.
 std::vector<const SourceCandidate*> sources(const Candidates& known, const std::set<NodeName>& denied,
                                             Mission mission) {
-  std::vector<const SourceCandidate*> all, preferred;
+  std::vector<const SourceCandidate*> all, preferred, ofTheTerm;
   for (const SourceCandidate& candidate : known.members) {
     if (denied.contains(candidate.host) || !mayBeSource(known, candidate, mission)) continue;
     if (farAheadOf(known, candidate, denied, mission)) continue;
     all.push_back(&candidate);
-    if (isPreferred(known, candidate)) preferred.push_back(&candidate);
+    if (!isPreferred(known, candidate)) continue;
+    preferred.push_back(&candidate);
+    if (!mayBeCutOff(known, candidate)) ofTheTerm.push_back(&candidate);
   }
+  if (!ofTheTerm.empty()) return ofTheTerm;
   return preferred.empty() ? all : preferred;
 }
 
@@ -104,9 +119,8 @@ std::string whyToChangeSource(const Candidates& known, const PresentSource& sour
   if (!known.chainingAllowed && !isPrimary && !known.primary.empty() && mission == Mission::kFollow &&
       !source.isRequested)
     return "chaining is not allowed, and it is not the primary";
-  if (!isPrimary && !source.isRequested && present->syncsFrom && present->syncsFrom->empty() &&
-      present->applied <= known.own)
-    return "it is not ahead of this member, and has no source itself";
+  if (!isPrimary && !source.isRequested && present->applied <= known.own && hasNoOtherSource(known, *present))
+    return "it is not ahead of this member, and has no source itself, or this one";
   const SourceCandidate* better = farAheadOf(known, *present, denied, mission);
   return better ? "it is too far behind " + better->host : std::string();
 }

@@ -41,6 +41,8 @@ struct Candidates {
   NodeName primary;                      ///< empty: none is known
   bool chainingAllowed = true;
   int64_t maxLagSecs = 30;  ///< parameter maxSyncSourceLagSecs
+  NodeName name;            ///< this member's own
+  int64_t term = 0;         ///< the newest one it has heard of
   bool operator==(const Candidates&) const = default;
 
   /// Null if it is no other member.
@@ -59,7 +61,8 @@ enum class Mission : int32_t {
 /// acceptable, except to a member that catches up. One that is far behind another acceptable one is not chosen.
 /// Preferred are the primary, and voters (to a voter) that are neither hidden, nor delayed (to a delayed member:
 /// delayed less), nor far behind the primary; if there is none of these, any that is ahead and builds the indexes that
-/// this one builds.
+/// this one builds. While this member has nothing of the primary's term, those are preferred above all that have: what
+/// others have of older terms may be a branch that the primary's election has cut off.
 std::optional<NodeName> chooseSource(const Candidates& known, const std::set<NodeName>& denied, Mission mission);
 
 /// All that `chooseSource` would accept if none was denied.
@@ -82,4 +85,5 @@ std::string whyToChangeSource(const Candidates& known, const PresentSource& sour
 TROUPE_ENUM(troupe::replication::Mission, (kNothing, "nothing"), (kFollow, "follow"), (kCatchUp, "catch up"))
 TROUPE_DESCRIBE(troupe::replication::SourceTraits, 0, votes, buildsIndexes, hidden, delaySecs)
 TROUPE_DESCRIBE(troupe::replication::SourceCandidate, 0, host, state, applied, ping, syncsFrom, traits)
-TROUPE_DESCRIBE(troupe::replication::Candidates, 0, own, self, members, primary, chainingAllowed, maxLagSecs)
+TROUPE_DESCRIBE(troupe::replication::Candidates, 0, own, self, members, primary, chainingAllowed, maxLagSecs, name,
+                term)

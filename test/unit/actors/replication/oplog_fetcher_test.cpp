@@ -54,6 +54,21 @@ class OplogFetcherTest : public KernelTest {
     notes.push_back(std::move(what));
     co_return Status::OK();
   }
+  /// This member's newest entry is in nobody's log.
+  void haveAnotherHistory() {
+    for (const char* host : {"p", "s"}) {
+      auto& log = members.logs[host];
+      log.entries.clear();
+      log.addRange(1, 4);
+      log.addRange(6, 10, 2);
+    }
+    for (auto& member : known.members) member.applied = entryAt(10, 2);
+    rolledBackTo = entryAt(4);
+  }
+  static Task<Status> untilSet(Promise<Status>& promise) {
+    auto set = promise.future();
+    co_return co_await set;
+  }
   void spawn() { node.spawn<OplogFetcher>(kFetcherPath, parts()); }
   void follow() {
     spawn();
@@ -190,17 +205,43 @@ TEST_F(OplogFetcherTest, ReadsNothingWhileTheBufferIsFull) {  // REP-018
 
 // REP-014
 TEST_F(OplogFetcherTest, RollsBackWhenItsNewestEntryIsNotTheSources) {
-  for (const char* host : {"p", "s"}) {
-    auto& log = members.logs[host];
-    log.entries.clear();
-    log.addRange(1, 4);
-    log.addRange(6, 10, 2);
-  }
-  for (auto& member : known.members) member.applied = entryAt(10, 2);
-  rolledBackTo = entryAt(4);
+  haveAnotherHistory();
   follow();
   // The buffer is opened when it follows, and again when it goes on after the rollback.
   EXPECT_EQ(notes, (std::vector<std::string>{"drained", "opened", "drained", "rolled back by s", "drained", "opened"}));
+  EXPECT_EQ(taken(), range(6, 10));
+}
+
+/// The buffer is closed for the rollback: opened by a look that began before, it would take entries, and the applier
+/// apply them, while data are taken back.
+TEST_F(OplogFetcherTest, ALookThatEndsDuringARollbackLeavesTheBufferClosed) {
+  haveAnotherHistory();
+  Promise<Status> ofTheLook, ofTheRollback;
+  int drains = 0;
+  FetcherParts with = parts();
+  with.drained = [&] {
+    switch (drains++) {
+      case 0: return untilSet(ofTheLook);
+      case 1: return untilSet(ofTheRollback);
+      default: return noting("drained");
+    }
+  };
+  buffer.close();
+  node.spawn<OplogFetcher>(kFetcherPath, std::move(with));
+  EXPECT_TRUE(tell(Follow{}).isOK());
+  ASSERT_EQ(drains, 1);
+  buffer.reopen();  // as another look does, which is behind the applier already
+  node.tell(node.address(kFetcherPath), local(SetChanged{}));
+  node.run();
+  ASSERT_EQ(phase(), FetchPhase::kDiverged);
+  ASSERT_EQ(drains, 2);
+  ofTheLook.set(Status::OK());
+  node.run();
+  EXPECT_TRUE(buffer.isClosed());
+  EXPECT_FALSE(hasNote("opened"));
+  ofTheRollback.set(Status::OK());
+  node.run();
+  EXPECT_TRUE(hasNote("opened")) << "it follows again after the rollback";
   EXPECT_EQ(taken(), range(6, 10));
 }
 

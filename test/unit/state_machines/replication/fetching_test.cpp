@@ -122,6 +122,28 @@ TEST(Fetching, DeniesASourceThatCannotBeProbed) {  // REP-007
   EXPECT_EQ(performed<Probe>(after(after(out.next, DenialOver{"s"}).next, around()))->source, "s");
 }
 
+TEST(Fetching, AsksASourceAgainThatFailedAndWasElectedSince) {
+  Candidates known = around();
+  known.primary.clear();
+  const Fetcher failed = after(after(choosing(), known).next, ProbeFailed{"s", "no answer"}).next;
+  const Fetcher waits = after(failed, known).next;
+  EXPECT_TRUE(waits.memory.denied.contains("s")) << "nobody was elected";
+  known.primary = "s";
+  const FetchOutcome out = after(failed, known);
+  EXPECT_EQ(performed<Probe>(out)->source, "s");
+  EXPECT_TRUE(after(after(out.next, ProbeFailed{"s", "still none"}).next, known).next.memory.denied.contains("s"))
+      << "it led when it failed";
+}
+
+TEST(Fetching, ASourceThatForgotItsHistoryIsNotAskedAgainForBeingElected) {
+  Probed found = healthy("s");
+  found.oldest = entryAt(101);
+  const Fetcher denied = after(probing(), found).next;
+  Candidates known = around();
+  known.primary = "s";
+  EXPECT_EQ(performed<Probe>(after(denied, known))->source, "p");
+}
+
 TEST(Fetching, DeniesASourceWhoseLogBeginsTooLate) {  // REP-008
   Probed found = healthy("s");
   found.oldest = entryAt(101);

@@ -94,6 +94,24 @@ TEST(SyncSource, HasEntries) {
   EXPECT_EQ(chosen(known), std::nullopt);
 }
 
+/// A member that has rolled back meets others which have not yet: their entries are those that it gave up.
+TEST(SyncSource, HasEntriesOfThePrimarysTermWhileThisMemberHasNone) {
+  Candidates known = threeOthers();
+  known.term = 2;
+  EXPECT_EQ(chosen(known), "p") << "what it has written in its term is not known yet";
+  near(known).applied = second(119, 2);
+  EXPECT_EQ(chosen(known), "near");
+  near(known).applied = second(119);
+  EXPECT_EQ(chosen(known, {"p"}), "near") << "rather this one than none";
+  known.own = second(100, 2);
+  near(known).applied = second(101, 2);
+  EXPECT_EQ(chosen(known), "near");
+  known.own = second(100);
+  near(known).applied = second(119);
+  known.primary.clear();
+  EXPECT_EQ(chosen(known), "near") << "nobody leads";
+}
+
 TEST(SyncSource, IsNotFarBehindThePrimary) {  // REP-004
   Candidates known = threeOthers();
   known.members[0].applied = second(150);
@@ -221,6 +239,16 @@ TEST(SyncSourceChange, ComesWhenTheSourceHasNoneItselfAndNothingMore) {
   near(known).syncsFrom = "";
   EXPECT_TRUE(changes(known, "near"));
   EXPECT_FALSE(changes(known, "near", true)) << "an operator asked for it";
+  near(known).applied = second(101);
+  EXPECT_FALSE(changes(known, "near"));
+}
+
+TEST(SyncSourceChange, ComesWhenTheSourceFetchesFromThisMember) {
+  Candidates known = threeOthers();
+  known.name = "me";
+  near(known).applied = known.own;
+  near(known).syncsFrom = "me";
+  EXPECT_TRUE(changes(known, "near")) << "each would wait for the other";
   near(known).applied = second(101);
   EXPECT_FALSE(changes(known, "near"));
 }
