@@ -149,10 +149,12 @@ void ProgressReporter::take(const PositionReport& report, Context& context) {
     return context.fail({ErrorCode::kInvalidReplicaSetConfig, "the report is of another config of the set"});
   parts_.progress.noteTerm(report.term);
   const auto before = parts_.progress.positions();
+  const bool isSteppingDown = parts_.membership.view()->topology.memory.phase == Topology::Phase::kSteppingDown;
   below_[report.from] = environment().now();
   for (const MemberPosition& each : report.positions) {
     if (each.host != report.from) below_[each.host] = environment().now();
     parts_.progress.notePosition(each.host, {each.applied, each.durable});
+    if (isSteppingDown) parts_.tellOfMember({each.host, each.applied});
   }
   context.reply(machines::toMessage(news()));
   if (parts_.progress.positions() != before) this->report();  // and on (REP-051)

@@ -28,6 +28,7 @@ class ProgressReporter final : public Actor {
     const Membership& membership;
     std::function<NodeName()> source;  ///< that this member fetches from; empty: none
     std::function<void(AppliedAdvanced)> tellTopology;
+    std::function<void(MemberAdvanced)> tellOfMember;  ///< while the topology waits for others
   };
 
   explicit ProgressReporter(Parts parts) : parts_(std::move(parts)) {}

@@ -31,6 +31,15 @@ void StateTransition::refuseWrites() {
   node_.start(finish(shared_from_this(), std::move(exclusive)));
 }
 
+Task<void> StateTransition::untilWritesEnded() {
+  const auto ended = std::make_shared<Promise<troupe::Done>>();
+  auto drained = ended->future();
+  const auto end = [ended] { ended->set(troupe::Done{}); };
+  if (fence_.isOpen()) co_return;
+  fence_.close(end);
+  co_await drained;
+}
+
 void StateTransition::acceptWrites(int64_t term) {
   const std::lock_guard lock(mutex_);
   acceptLocked(term);

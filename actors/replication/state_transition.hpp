@@ -28,6 +28,9 @@ class StateTransition : public std::enable_shared_from_this<StateTransition> {
 
   /// From now on only units that are inside of the fence may commit replicated writes.
   void refuseWrites();
+  /// After `refuseWrites`: completes when the units that were inside of the fence have ended. Their operations, and
+  /// those that write nothing, may go on.
+  Task<void> untilWritesEnded();
   /// Writes of that term are welcome: at once, or when the transition that refused them is over.
   void acceptWrites(int64_t term);
   /// The topology expects this node to write in that term once it has drained; what refuses writes ends that.

@@ -87,6 +87,7 @@ Behaviour TopologyActor::behaviour() {
   // What was written just before counts: others are to have it, too.
   auto stepDown = [this, next = *handlers.find(machines::payloadTypeOf<StepDown>())](Context& context) {
     noteApplied(0);
+    notePositions();
     next(context);
   };
   handlers.add({machines::payloadTypeOf<StepDown>(), std::move(stepDown)});
@@ -105,6 +106,12 @@ void TopologyActor::noteApplied(int64_t votingTerm) {
   const OpTime applied = parts_.appliedWhenVoting(votingTerm);
   const auto& known = snapshot().memory;
   if (applied != OpTime{}) take(Event(AppliedAdvanced{applied, known.durable, known.source}));
+}
+
+/// What members have reported is fresher than what their heartbeats told.
+void TopologyActor::notePositions() {
+  if (!parts_.positions) return;
+  for (const auto& [host, position] : parts_.positions()) take(Event(MemberAdvanced{host, position.applied}));
 }
 
 void TopologyActor::noteOwnData() {
@@ -172,18 +179,22 @@ Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::perform(Act
     const auto& now = snapshot().memory;
     if (now.term != *term || !leads(now.phase)) co_return std::optional<Event>();
   }
+  if (std::holds_alternative<RefuseWrites>(action)) co_return co_await refuseWrites();
   co_return std::visit([this](const auto& one) { return done(one); }, action);
+}
+
+Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::refuseWrites() {
+  WritesEnded ended{snapshot().memory.term, snapshot().memory.applied};
+  if (parts_.refuseWrites) parts_.refuseWrites();
+  if (parts_.lastWrite) ended.applied = co_await parts_.lastWrite();
+  co_await node().nextTurn();  // the command that began this is noted as open when its transition has ended
+  co_return std::optional<Event>(ended);
 }
 
 std::optional<Topology::Event> TopologyActor::done(const AnnounceRole& role) {
   if (role.state == MemberState::kPrimary && shown_.state() != MemberState::kPrimary)
     shown_.electedAt = environment().wallNow();
   publish();
-  return {};
-}
-
-std::optional<Topology::Event> TopologyActor::done(const RefuseWrites&) {
-  if (parts_.refuseWrites) parts_.refuseWrites();
   return {};
 }
 

@@ -27,6 +27,11 @@ struct TopologyParts {
   /// but that a term waits for the end of the one before. May be null.
   std::function<void()> refuseWrites;
   std::function<void(int64_t term)> acceptWrites;
+  /// After `refuseWrites`: ends when no write that was begun before is under way, with the last one. Null: there are
+  /// none.
+  std::function<Task<OpTime>()> lastWrite;
+  /// What other members have reported to have applied. May be null.
+  std::function<Positions()> positions;
   /// Ends when operations of the last role have. May be null.
   std::function<Task<void>()> untilOldRoleEnded;
   /// Fetches operations up to the target, and applies what was fetched; what comes of it is told to the actor as
@@ -78,9 +83,10 @@ class TopologyActor final : public machines::MachineHost<Topology> {
 
   static machines::HostOptions<Topology> hostOptions(const TopologyParts& parts);
   Task<StatusWith<std::optional<Event>>> perform(Action action);
+  Task<StatusWith<std::optional<Event>>> refuseWrites();
   std::optional<Event> done(const AnnounceRole& role);
+  std::optional<Event> done(const RefuseWrites&) { return {}; }  ///< refuseWrites() does it
   std::optional<Event> done(const InterruptOperations&);
-  std::optional<Event> done(const RefuseWrites&);
   std::optional<Event> done(const AcceptWrites& accept);
   std::optional<Event> done(const InstallConfig& config);
   std::optional<Event> done(const CatchUp& catchUp);
@@ -89,6 +95,7 @@ class TopologyActor final : public machines::MachineHost<Topology> {
 
   void heardFrom(const Envelope& envelope);
   void noteApplied(int64_t votingTerm);
+  void notePositions();
   void noteOwnData();
   void watchMember(const NodeName& host);
   void lost(const Down& down);

@@ -1,5 +1,6 @@
 #include "state_machines/replication/step_down.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "state_machines/replication/member_views.hpp"
@@ -71,16 +72,32 @@ void onStepDown(Turn& t, const StepDown& command) {
     return t.refuse(ErrorCode::kBadValue, "stepdown period must be longer than secondaryCatchUpPeriodSecs");
   t.answering = OpenCommand::kStepDown;
   t.mem.phase = Phase::kSteppingDown;
-  t.mem.stepDown = StepDownAttempt{command.force, command.stepDownPeriod, command.handoff};
+  t.mem.stepDown = StepDownAttempt{command.force, command.stepDownPeriod, command.handoff, false};
   t.why = "replSetStepDown waits for secondaries";
   t.perform(RefuseWrites{});
   t.arm(command.catchUpPeriod, StepDownDeadline{});
+}
+
+/// Before the writes that were under way have ended nobody can have them, though others may have all that is applied.
+void tryStepDown(Turn& t) {
+  if (!t.mem.stepDown->writesEnded) return;
+  const MemberView* successor = bestSuccessor(t);
+  if (successor && majorityHasCaughtUp(t)) stepDownAsAsked(t, successor);
+}
+
+void onWritesEnded(Turn& t, const WritesEnded& report) {
+  if (report.term != t.mem.term) return;
+  t.mem.applied = std::max(t.mem.applied, report.applied);
+  t.mem.stepDown->writesEnded = true;
   tryStepDown(t);
 }
 
-void tryStepDown(Turn& t) {
-  const MemberView* successor = bestSuccessor(t);
-  if (successor && majorityHasCaughtUp(t)) stepDownAsAsked(t, successor);
+/// A report may be older than the last heartbeat.
+void onMemberAdvanced(Turn& t, const MemberAdvanced& report) {
+  MemberView* const member = t.view(report.host);
+  if (!member || report.applied <= member->applied) return;
+  member->applied = report.applied;
+  if (t.mem.phase == Phase::kSteppingDown) tryStepDown(t);
 }
 
 void onStepDownDeadline(Turn& t, const StepDownDeadline&) {

@@ -11,8 +11,10 @@ void stepDown(Turn& t, std::string why);
 
 /// replSetStepDown: refuses writes, and steps down as soon as others can go on without it. (ELE-026, ELE-029, ELE-035)
 void onStepDown(Turn& t, const StepDown& command);
-/// Steps down if a majority has caught up with this node and an electable member is among it. (ELE-026)
+/// Steps down if a majority has caught up with this node's last write and an electable member is among it. (ELE-026)
 void tryStepDown(Turn& t);
+void onWritesEnded(Turn& t, const WritesEnded& report);
+void onMemberAdvanced(Turn& t, const MemberAdvanced& report);
 /// ELE-027: with force, it steps down now in any case; else it stays primary and takes writes again.
 void onStepDownDeadline(Turn& t, const StepDownDeadline&);
 

@@ -72,8 +72,9 @@ void onCatchUpRoundOver(Turn& t, const CatchUpRoundOver&) {
   if (!t.mem.awaited.empty()) catchUp(t);
 }
 
+/// What a leader has applied only grows: a report that was under way when it asked for itself is older.
 void onAppliedAdvanced(Turn& t, const AppliedAdvanced& report) {
-  t.mem.applied = report.applied;
+  t.mem.applied = t.isLeading() ? std::max(t.mem.applied, report.applied) : report.applied;
   t.mem.durable = report.durable;
   t.mem.source = report.source;
   raiseTerm(t, report.applied.term);

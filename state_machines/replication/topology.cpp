@@ -104,7 +104,10 @@ void addStepUpAndDownRules(Table& table) {
       .in<AppliedAdvanced>(kStanding, {kFollower}, onAppliedAdvanced)
       .in<AppliedAdvanced>(kElected, {kFollower}, onAppliedAdvanced)
       .elsewhere<AppliedAdvanced>(onAppliedAdvanced);
-  table.in<StepDown>({kPrimary}, {kSteppingDown, kFollower}, onStepDown)
+  table.in<MemberAdvanced>({kSteppingDown}, {kFollower}, onMemberAdvanced)
+      .in<MemberAdvanced>({kCatchingUp, kDraining, kPrimary}, {}, onMemberAdvanced);
+  table.in<WritesEnded>({kSteppingDown}, {kFollower}, onWritesEnded);
+  table.in<StepDown>({kPrimary}, {kSteppingDown}, onStepDown)
       .in<StepDownDeadline>({kSteppingDown}, {kPrimary, kFollower}, onStepDownDeadline)
       .elsewhere<StepDown>(onStepDown);
 }

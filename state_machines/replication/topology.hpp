@@ -54,6 +54,7 @@ struct StepDownAttempt {
   bool force = false;
   Millis stepDownPeriod{};
   bool handoff = true;
+  bool writesEnded = false;  ///< what the node has applied is all that others have to catch up with
   bool operator==(const StepDownAttempt&) const = default;
 };
 
@@ -148,7 +149,8 @@ struct Topology : machines::Machine<Topology> {
                    ElectionTimeout, HeartbeatDue, LivenessTimeout, PriorityTakeoverDue, CatchUpTakeoverDue,
                    CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, InitiateDeadline,     // timers
                    Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance, RollingBack, CopyingData,  // commands
-                   OwnData, AppliedAdvanced, CatchUpDone, DrainDone, Unreachable>;                       // reports
+                   OwnData, AppliedAdvanced, MemberAdvanced, WritesEnded, CatchUpDone, DrainDone,
+                   Unreachable>;  // reports
   using Message = std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, Done>;
   using Action = std::variant<AnnounceRole, InterruptOperations, RefuseWrites, AcceptWrites, InstallConfig, CatchUp,
                               Drain, Conclude>;
@@ -176,7 +178,7 @@ bool seesMajority(const Snapshot<Topology>& now);
 
 TROUPE_DESCRIBE(troupe::replication::LastVote, 0, term, candidate)
 TROUPE_DESCRIBE(troupe::replication::MemberView, 0, host, state, term, applied, durable, source, config, heard)
-TROUPE_DESCRIBE(troupe::replication::StepDownAttempt, 0, force, stepDownPeriod, handoff)
+TROUPE_DESCRIBE(troupe::replication::StepDownAttempt, 0, force, stepDownPeriod, handoff, writesEnded)
 TROUPE_DESCRIBE(troupe::replication::ConfigChange, 0, stage, next)
 TROUPE_DESCRIBE(troupe::replication::Topology::Memory, 0, phase, term, applied, durable, source, members, standing,
                 granted, refused, awaited, target, stepDown, installedAt, change, frozen, maintenance, rollingBack,

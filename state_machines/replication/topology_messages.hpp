@@ -177,6 +177,16 @@ struct AppliedAdvanced {
   NodeName source;  ///< the member it fetches from; empty: none
   bool operator==(const AppliedAdvanced&) const = default;
 };
+/// Another member has reported what it has applied: told a node that leads, which need not wait for a heartbeat then.
+struct MemberAdvanced {
+  NodeName host;
+  OpTime applied;
+};
+/// The answer to `RefuseWrites`: no write of the term is under way any more, and this is the last one.
+struct WritesEnded {
+  int64_t term = 0;
+  OpTime applied;
+};
 /// The data layer has reached the target of `CatchUp`, or found that it can't.
 struct CatchUpDone {
   int64_t term = 0;
@@ -202,7 +212,7 @@ struct AnnounceRole {
 /// No operation that began under the old role may go on: kills those that conflict, aborts transactions that are not
 /// prepared.
 struct InterruptOperations {};
-/// A step-down is being tried: new writes fail.
+/// A step-down is being tried: new writes fail. Answered by `WritesEnded`.
 struct RefuseWrites {};
 /// Writes are welcome: a primary has come up (and writes down the begin of its term), or a step-down has failed.
 struct AcceptWrites {
@@ -271,6 +281,8 @@ TROUPE_DESCRIBE(troupe::replication::Unreachable, 0, host)
 TROUPE_DESCRIBE(troupe::replication::AnnounceRole, 0, state, writable, term, why)
 TROUPE_DESCRIBE(troupe::replication::InterruptOperations, 0)
 TROUPE_DESCRIBE(troupe::replication::RefuseWrites, 0)
+TROUPE_DESCRIBE(troupe::replication::MemberAdvanced, 0, host, applied)
+TROUPE_DESCRIBE(troupe::replication::WritesEnded, 0, term, applied)
 TROUPE_DESCRIBE(troupe::replication::AcceptWrites, 0, term)
 TROUPE_DESCRIBE(troupe::replication::InstallConfig, 0, config)
 TROUPE_DESCRIBE(troupe::replication::CatchUp, 0, term, target)

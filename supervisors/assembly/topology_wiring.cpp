@@ -1,5 +1,6 @@
 #include "supervisors/assembly/topology_wiring.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,15 @@ namespace {
 Task<Status> outcomeOf(Future<Answer> future) {
   const Answer answer = co_await future;
   co_return answer.status();
+}
+
+/// The last slot that was written, if it has not been noted as applied yet.
+Task<OpTime> lastWriteOf(const server::ServerContext& server, std::shared_ptr<replication::StateTransition> transition,
+                         int64_t term) {
+  co_await transition->untilWritesEnded();
+  const OpTime written{term, server.operations.replicated->slots.lastWritten()};
+  const OpTime applied = server.progress->applied();
+  co_return applied.term == term ? std::max(applied, written) : applied;
 }
 
 /// What is not known, since the catalog is closed, counts as there.
@@ -77,6 +87,10 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
       server.node.tell(server.node.address(replication::kTopologyPath), local(replication::CopyingData{true}));
   };
   topology.refuseWrites = [transition] { transition->refuseWrites(); };
+  topology.lastWrite = [&server, transition] {
+    return lastWriteOf(server, transition, server.membership->view()->topology.memory.term);
+  };
+  topology.positions = [&server] { return server.progress->positions(); };
   topology.acceptWrites = [transition](int64_t term) { transition->acceptWrites(term); };
   topology.catchUp = [role](const replication::CatchUp& wanted) { role->catchUp(wanted); };
   topology.drain = [role](const replication::Drain& wanted) { role->drain(wanted); };

@@ -86,6 +86,29 @@ TEST_F(StateTransitionTest, ItsEndCanBeAwaited) {
   EXPECT_TRUE(second);
 }
 
+/// A step-down that is being tried interrupts nobody: operations may go on, but their writes have ended.
+TEST_F(StateTransitionTest, TheEndOfWritesIsNotThatOfOperations) {
+  auto awaiting = [](std::shared_ptr<StateTransition> which, bool* over) -> Task<void> {
+    co_await which->untilWritesEnded();
+    *over = true;
+  };
+  bool ended = false, none = false;
+  storage::Locker old(server.locks);
+  ASSERT_TRUE(old.tryAcquire(ResourceId::stateTransition(), LockMode::kIX));
+  auto pass = writes.fence.enter();
+  transition->refuseWrites();
+  server.node.start(awaiting(transition, &ended));
+  server.node.run();
+  EXPECT_FALSE(ended);
+  { const auto unit = std::move(*pass); }
+  server.node.run();
+  EXPECT_TRUE(ended);
+  EXPECT_TRUE(transition->isUnderWay());
+  server.node.start(awaiting(transition, &none));
+  server.node.run();
+  EXPECT_TRUE(none) << "there are none any more";
+}
+
 TEST_F(StateTransitionTest, OperationsThatComeMeanwhileQueueBehindIt) {
   storage::Locker old(server.locks), late(server.locks);
   ASSERT_TRUE(old.tryAcquire(ResourceId::stateTransition(), LockMode::kIX));

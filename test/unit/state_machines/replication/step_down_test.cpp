@@ -18,13 +18,17 @@ HeartbeatReply at(const NodeName& host, uint32_t second, int64_t term = 3) {
   member.memory.applied = opTime(3, second);
   return shown(member, "a:1");
 }
+/// replSetStepDown, and the end of the writes that were under way.
+Outcome asked(const Snapshot<Topology>& now, const StepDown& command = {}) {
+  return when(when(now, command).next, WritesEnded{3, opTime(3, 10)});
+}
 /// An attempt that waits: both secondaries are behind.
-Snapshot<Topology> waiting(StepDown command = {}) { return when(primary(9, 9), command).next; }
+Snapshot<Topology> waiting(StepDown command = {}) { return asked(primary(9, 9), command).next; }
 
 TEST(StepDown, SucceedsAtOnceWhenAMajorityHasAllItHas) {  // ELE-026
-  const Outcome out = when(primary(10, 2), StepDown{});
+  const Outcome out = asked(primary(10, 2));
   EXPECT_EQ(phaseAfter(out), Phase::kFollower);
-  EXPECT_TRUE(answered(out)->isOK());
+  EXPECT_TRUE(did<Conclude>(out)->outcome.isOK());
   EXPECT_TRUE(did<InterruptOperations>(out));
   EXPECT_TRUE(out.next.memory.frozen);
   EXPECT_EQ(armed<FreezeOver>(out)->delay, Secs(60));
@@ -38,29 +42,57 @@ TEST(StepDown, WaitsForAMajorityAndRefusesWritesMeanwhile) {  // ELE-026, ELE-02
   EXPECT_EQ(stateOf(out.next), MemberState::kPrimary);
   EXPECT_FALSE(answered(out));
   EXPECT_EQ(armed<StepDownDeadline>(out)->delay, Secs(10));
-  const Outcome caughtUp = when(out.next, at("c:1", 10));
+  const Outcome caughtUp = when(waiting(), at("c:1", 10));
   EXPECT_EQ(phaseAfter(caughtUp), Phase::kFollower);
   EXPECT_TRUE(did<Conclude>(caughtUp)->outcome.isOK());
 }
 
+/// A write may commit after the moment at which the others have all that is applied.
+TEST(StepDown, WaitsForTheWritesThatAreUnderWay) {
+  const Outcome out = when(primary(10, 10), StepDown{});
+  EXPECT_EQ(phaseAfter(out), Phase::kSteppingDown);
+  EXPECT_EQ(phaseAfter(when(out.next, at("b:1", 10))), Phase::kSteppingDown);
+  const Outcome ended = when(out.next, WritesEnded{3, opTime(3, 11)});
+  EXPECT_EQ(phaseAfter(ended), Phase::kSteppingDown) << "nobody has the last one";
+  EXPECT_EQ(phaseAfter(when(ended.next, at("b:1", 11))), Phase::kFollower);
+  EXPECT_EQ(phaseAfter(when(ended.next, at("b:1", 10))), Phase::kSteppingDown);
+  EXPECT_EQ(phaseAfter(when(out.next, WritesEnded{2, opTime(2, 9)})), Phase::kSteppingDown) << "of another term";
+}
+
+TEST(StepDown, AnOlderReportDoesNotMakeTheLastWriteForgotten) {
+  const Snapshot<Topology> now = when(waiting(), AppliedAdvanced{opTime(3, 9)}).next;
+  EXPECT_EQ(now.memory.applied, opTime(3, 10));
+  EXPECT_EQ(phaseAfter(when(now, at("b:1", 9))), Phase::kSteppingDown);
+}
+
+TEST(StepDown, NeedsNoHeartbeatWhenMembersReport) {
+  const Outcome out = when(waiting(), MemberAdvanced{"b:1", opTime(3, 10)});
+  EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+  EXPECT_TRUE(did<Conclude>(out)->outcome.isOK());
+  EXPECT_EQ(phaseAfter(when(waiting(), MemberAdvanced{"b:1", opTime(3, 9)})), Phase::kSteppingDown);
+  EXPECT_EQ(phaseAfter(when(waiting(), MemberAdvanced{"stranger:1", opTime(3, 10)})), Phase::kSteppingDown);
+  const auto before = when(primary(9, 9), MemberAdvanced{"c:1", opTime(3, 10)});
+  EXPECT_EQ(phaseAfter(asked(before.next)), Phase::kFollower) << "it was reported before";
+}
+
 TEST(StepDown, OneWhoHasCaughtUpIsNoMajorityOfFive) {  // ELE-026
   Snapshot<Topology> now = primary(10, 9, configOf({"a:1", "b:1", "c:1", "d:1", "e:1"}));
-  EXPECT_EQ(phaseAfter(when(now, StepDown{})), Phase::kSteppingDown);
+  EXPECT_EQ(phaseAfter(asked(now)), Phase::kSteppingDown);
   viewOf(now, "e:1").applied = opTime(3, 10);
-  EXPECT_EQ(phaseAfter(when(now, StepDown{})), Phase::kFollower);
+  EXPECT_EQ(phaseAfter(asked(now)), Phase::kFollower);
 }
 
 TEST(StepDown, NeedsSomeoneElectableAmongThoseWhoHaveCaughtUp) {  // ELE-026
   ReplicaSetConfig config = kConfig;
   config.members[1].priority = 0;
-  EXPECT_EQ(phaseAfter(when(primary(10, 9, config), StepDown{})), Phase::kSteppingDown);
-  EXPECT_EQ(phaseAfter(when(primary(9, 10, config), StepDown{})), Phase::kFollower);
+  EXPECT_EQ(phaseAfter(asked(primary(10, 9, config))), Phase::kSteppingDown);
+  EXPECT_EQ(phaseAfter(asked(primary(9, 10, config))), Phase::kFollower);
 }
 
 TEST(StepDown, DoesNotCountMembersThatAreDown) {  // ELE-026
   Snapshot<Topology> now = primary(10, 2);
   now = when(now, Unreachable{"b:1"}).next;
-  EXPECT_EQ(phaseAfter(when(now, StepDown{})), Phase::kSteppingDown);
+  EXPECT_EQ(phaseAfter(asked(now)), Phase::kSteppingDown);
 }
 
 TEST(StepDown, StaysPrimaryAndTakesWritesAgainWhenNobodyCatchesUp) {  // ELE-026, ELE-029
@@ -82,16 +114,16 @@ TEST(StepDown, ByForceStepsDownAtTheDeadline) {  // ELE-027
 TEST(StepDown, HandsOverToTheBestOfThoseWhoHaveCaughtUp) {  // ELE-005
   ReplicaSetConfig config = kConfig;
   config.members[2].priority = 1.5;
-  const auto asked = said<StepUpRequest>(when(primary(10, 10, config), StepDown{}));
-  ASSERT_EQ(asked.size(), 1u);
-  EXPECT_EQ(asked[0].first, "c:1");
-  EXPECT_EQ(asked[0].second.term, 3);
-  EXPECT_EQ(said<StepUpRequest>(when(primary(10, 9, config), StepDown{})).at(0).first, "b:1");
+  const auto requests = said<StepUpRequest>(asked(primary(10, 10, config)));
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].first, "c:1");
+  EXPECT_EQ(requests[0].second.term, 3);
+  EXPECT_EQ(said<StepUpRequest>(asked(primary(10, 9, config))).at(0).first, "b:1");
 }
 
 TEST(StepDown, WithoutHandoffTheSetWaitsForTheElectionTimeout) {  // ELE-006
-  EXPECT_TRUE(said<StepUpRequest>(when(primary(10, 10), StepDown{.handoff = false})).empty());
-  EXPECT_TRUE(said<StepUpRequest>(when(primary(10, 10), StepDown{.force = true})).empty());
+  EXPECT_TRUE(said<StepUpRequest>(asked(primary(10, 10), {.handoff = false})).empty());
+  EXPECT_TRUE(said<StepUpRequest>(asked(primary(10, 10), {.force = true})).empty());
 }
 
 TEST(StepDown, OnlyOneAttemptAtATime) {  // ELE-035
@@ -151,7 +183,9 @@ TEST(StepDown, AHandoffIsMuchFasterThanTheElectionTimeout) {  // ELE-005
   Cluster set = Cluster::running(kConfig);
   const NodeName old = set.primary();
   const Millis asked = set.clock();
-  EXPECT_TRUE(set.command(old, StepDown{})->isOK());
+  set.command(old, StepDown{});
+  set.run(Millis(1));
+  EXPECT_TRUE(set.concluded(old, OpenCommand::kStepDown)->isOK());
   EXPECT_NE(set.runUntilPrimary(), old);
   EXPECT_LE(set.clock() - asked, Millis(100));
 }
@@ -160,7 +194,9 @@ TEST(StepDown, WithoutHandoffItTakesTheElectionTimeout) {  // ELE-006
   Cluster set = Cluster::running(kConfig);
   const NodeName old = set.primary();
   const Millis asked = set.clock();
-  EXPECT_TRUE(set.command(old, StepDown{.handoff = false})->isOK());
+  set.command(old, StepDown{.handoff = false});
+  set.run(Millis(1));
+  EXPECT_TRUE(set.concluded(old, OpenCommand::kStepDown)->isOK());
   EXPECT_NE(set.runUntilPrimary(), old);
   EXPECT_GE(set.clock() - asked, Millis(500));
 }

@@ -175,7 +175,8 @@ TEST(Topology, EveryPhaseIsReachedByItsTable) {
 }
 
 TEST(Topology, AnnouncesARoleBeforeItDoesAnythingElse) {
-  const Outcome out = when(memberOf(kConfig, "a:1", Phase::kPrimary), StepDown{});
+  const Snapshot<Topology> steppingDown = when(memberOf(kConfig, "a:1", Phase::kPrimary), StepDown{}).next;
+  const Outcome out = when(steppingDown, WritesEnded{steppingDown.memory.term, {}});
   ASSERT_FALSE(out.effects.empty());
   const auto* first = std::get_if<machines::Do<Topology>>(&out.effects.front());
   ASSERT_TRUE(first && std::holds_alternative<AnnounceRole>(first->action));
