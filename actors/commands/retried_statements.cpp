@@ -96,8 +96,22 @@ StatusWith<std::optional<ModificationOutcome>> RetriedStatements::outcomeWithDoc
   return std::optional(std::move(outcome));
 }
 
+/// In the way in which the entry was written, whatever the parameter says now.
 StatusWith<bson::Document> RetriedStatements::imageOf(const OplogEntry& entry, RetryImage kind) {
-  if (entry.image != kind) return isAnotherStatement(entry);
+  if (entry.image == kind) return imageKeptAside(entry);
+  const auto& note = kind == RetryImage::kBefore ? entry.preImage : entry.postImage;
+  return note ? imageInLog(*note) : isAnotherStatement(entry);
+}
+
+StatusWith<bson::Document> RetriedStatements::imageInLog(const OpTime& place) {
+  storage::OperationContext& operation = request_.operation();
+  TROUPE_ASSIGN(const auto found, storage::entryAt(operation.recoveryUnit(), *request_.server().oplog, place));
+  if (!found) return historyIsGone("the document that it answered with");
+  TROUPE_ASSIGN(const OplogEntry note, OplogEntry::parse(*found));
+  return bson::Document(note.operation.object);
+}
+
+StatusWith<bson::Document> RetriedStatements::imageKeptAside(const OplogEntry& entry) {
   storage::OperationContext& operation = request_.operation();
   const storage::RetryableWrites& writes = *operation.retryable;
   TROUPE_ASSIGN(const bson::Document found, writes.tables().findImage(operation.recoveryUnit(), writes.session()));

@@ -34,6 +34,8 @@ class RetriedStatements {
  private:
   StatusWith<std::optional<bson::Document>> entryOf(int32_t position);
   StatusWith<bson::Document> imageOf(const storage::OplogEntry& entry, storage::RetryImage kind);
+  StatusWith<bson::Document> imageKeptAside(const storage::OplogEntry& entry);
+  StatusWith<bson::Document> imageInLog(const OpTime& place);
 
   Request& request_;
   std::vector<int32_t> ids_;

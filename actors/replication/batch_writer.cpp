@@ -111,7 +111,7 @@ BatchWriter::BatchWriter(const Parts& parts, const Options& options)
       services_(withoutTickets(parts.services)),
       options_(options),
       applier_(parts.catalog, options.mode),
-      sessions_(parts.catalog),
+      sessions_(parts.catalog, options.mode),
       applied_(parts.applied) {}
 
 Task<Status> BatchWriter::write(OplogBatch batch) {
@@ -215,10 +215,20 @@ Task<Status> BatchWriter::log(std::shared_ptr<Holding> holding) {
 
 Task<Status> BatchWriter::carryOut(std::shared_ptr<Holding> holding) {
   if (isAlone(holding->batch.entries().front())) co_return co_await writeAlone(std::move(holding));
-  auto shares = spread(holding->batch);
+  auto documents = spread(holding->batch);
   auto sessions = spreadSessions(holding->batch);
-  if (shares.empty() && sessions.empty()) co_return Status::OK();
-  auto writing = std::make_shared<Writing>(std::move(holding), std::move(shares), std::move(sessions));
+  if (sessions_.readsDocuments(holding->batch.entries())) {
+    std::vector<Share> none;
+    TROUPE_CO_TRY(co_await runShares(holding, std::move(documents), std::move(none)));
+    documents.clear();
+  }
+  co_return co_await runShares(std::move(holding), std::move(documents), std::move(sessions));
+}
+
+Task<Status> BatchWriter::runShares(std::shared_ptr<Holding> holding, std::vector<Share> documents,
+                                    std::vector<Share> sessions) {
+  if (documents.empty() && sessions.empty()) co_return Status::OK();
+  auto writing = std::make_shared<Writing>(std::move(holding), std::move(documents), std::move(sessions));
   auto ended = writing->ended.future();
   for (size_t i = 0; i < writing->shares.size(); ++i) node_.start(runShare(writing, i));
   co_return co_await ended;
@@ -289,9 +299,10 @@ Task<Status> BatchWriter::writeCollection(std::shared_ptr<Writing> writing, Entr
 
 Task<Status> BatchWriter::writeSessions(std::shared_ptr<Writing> writing, Entries entries) {
   const auto operation = operationFor(writing->holding->batch);
+  storage::UnitLimits limits = options_.unit;
   ConflictRetry retry = patientRetry();
   while (!entries.empty() && !writing->hasFailed()) {
-    const auto done = sessions_.putInUnit(*operation, entries, options_.unit);
+    const auto done = sessions_.putInUnit(*operation, entries, limits);
     if (done.isOK()) {
       entries = entries.subspan(*done);
       retry = patientRetry();
@@ -311,12 +322,13 @@ void BatchWriter::noteUnit(const OplogEntry& first, size_t count, TimePoint begu
 
 Task<Status> BatchWriter::writeAlone(std::shared_ptr<Holding> holding) {
   const auto operation = operationFor(holding->batch);
+  storage::UnitLimits limits = options_.unit;
   ConflictRetry retry = patientRetry();
   for (;;) {
     const TimePoint begun = node_.environment().now();
     Status done = co_await applyAlone(holding, operation);
     const OplogEntry* const entry = &holding->batch.entries().front();
-    if (done.isOK() && entry->session) done = sessions_.putInUnit(*operation, {&entry, 1}, options_.unit).status();
+    if (done.isOK() && entry->session) done = sessions_.putInUnit(*operation, {&entry, 1}, limits).status();
     if (done.isOK()) {
       noteUnit(holding->batch.entries().front(), 1, begun);
       co_return done;

@@ -12,6 +12,7 @@
 #include "storage/operation/operation_context.hpp"
 #include "storage/oplog/batch_units.hpp"
 #include "storage/oplog/entry_locks.hpp"
+#include "storage/sessions/applied_sessions.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 
 namespace troupe::replication {
@@ -90,11 +91,13 @@ class BatchWriter {
   Task<Status> carryOut(std::shared_ptr<Holding> holding);
   std::vector<Share> spread(const OplogBatch& batch) const;
   std::vector<Share> spreadSessions(const OplogBatch& batch) const;
+  /// Side by side; none may be there.
+  Task<Status> runShares(std::shared_ptr<Holding> holding, std::vector<Share> documents, std::vector<Share> sessions);
   Task<void> runShare(std::shared_ptr<Writing> writing, size_t share);
   Task<Status> writeShare(std::shared_ptr<Writing> writing, size_t share);
   /// Entries of one collection.
   Task<Status> writeCollection(std::shared_ptr<Writing> writing, Entries entries);
-  /// The records of the sessions that wrote the entries.
+  /// What is kept of the sessions that wrote the entries.
   Task<Status> writeSessions(std::shared_ptr<Writing> writing, Entries entries);
   Task<Status> writeAlone(std::shared_ptr<Holding> holding);
   Task<Status> applyAlone(std::shared_ptr<Holding> holding, std::shared_ptr<storage::OperationContext> operation);
@@ -108,7 +111,7 @@ class BatchWriter {
   const storage::OperationServices services_;
   const Options options_;
   const storage::OperationApplier applier_;
-  const storage::SessionTables sessions_;
+  const storage::AppliedSessions sessions_;
   const std::function<void(const AppliedUnit&)> applied_;
   std::atomic<bool> begun_{false};
   std::atomic<int64_t> units_{0}, conflicts_{0};

@@ -40,8 +40,11 @@ bool isOfApplication(const Request& request, std::string_view name) {
   return metadata.at("application.name").toStringOr() == name;
 }
 
-/// `failCommand`: does its data speak of this request? Fields: failCommands, appName, namespace, failInternalCommands.
+/// `failCommand`: does its data speak of this request? Fields: failCommands, appName, namespace, failInternalCommands
+/// (without it the commands of other nodes are left alone: the set goes on replicating).
 bool failCommandApplies(const Request& request, bson::View data) {
+  const bool isInternal = request.client().isUser("__system", "local");
+  if (isInternal && !data["failInternalCommands"].truthy()) return false;
   const auto names = data["failCommands"];
   if (!names.is(bson::Type::kArray)) return false;
   const bool named = std::any_of(names.asArray().begin(), names.asArray().end(), [&](const bson::Element& e) {

@@ -7,10 +7,7 @@
 
 namespace troupe::server {
 
-namespace {
-
-/// Failures that pass: the node or the way to it is gone for now, or is no primary.
-bool mayPass(ErrorCode code) {
+bool isRetryableWriteError(ErrorCode code) {
   constexpr ErrorCode kPassing[] = {
       ErrorCode::kInterruptedAtShutdown, ErrorCode::kInterruptedDueToReplStateChange,
       ErrorCode::kNotWritablePrimary,    ErrorCode::kNotPrimaryNoSecondaryOk,
@@ -22,11 +19,9 @@ bool mayPass(ErrorCode code) {
   return std::ranges::find(kPassing, code) != std::end(kPassing);
 }
 
-}  // namespace
-
 void appendErrorLabels(Request& request, ErrorCode failure) {
   const bool isRetryable = request.command && request.command->retryable && request.arg("txnNumber");
-  if (request.isLabelled || !isRetryable || request.arg("autocommit") || !mayPass(failure)) return;
+  if (request.isLabelled || !isRetryable || request.arg("autocommit") || !isRetryableWriteError(failure)) return;
   request.isLabelled = true;
   request.reply().append("errorLabels", std::vector<std::string>{"RetryableWriteError"});
 }

@@ -48,6 +48,7 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   integer("ttlIndexDeleteTargetTimeMS", ttlIndexDeleteTargetTimeMS, 0, kMax);
   integer("ttlCollLowPrioritySubpassLimit", ttlCollLowPrioritySubpassLimit, 0, kMax);
   flag("notablescan", notablescan, true);
+  flag("storeFindAndModifyImagesInSideCollection", storeFindAndModifyImagesInSideCollection, true);
   flag("requireApiVersion", requireApiVersion, true);
   flag("enableElectionHandoff", enableElectionHandoff, true);
   integer("maxAcceptableLogicalClockDriftSecs", maxAcceptableLogicalClockDriftSecs, 1, kMax, false);

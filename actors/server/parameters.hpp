@@ -72,6 +72,8 @@ class Parameters {
   std::atomic<int64_t> flowControlMaxSamples{1'000'000};
   std::atomic<int64_t> flowControlWarnThresholdSeconds{10};  ///< of a commit point that does not move; 0: no warning
   std::atomic<int64_t> sessionTimeoutMinutes{30};
+  /// What findAndModifys answer with is kept for retries in config.image_collection; false: in the log (SES-020).
+  std::atomic<bool> storeFindAndModifyImagesInSideCollection{true};
   std::atomic<int64_t> diskSpaceReserveMB{-1};          ///< see DiskGuard
   std::atomic<int64_t> concurrentReadTransactions{0};   ///< tickets; 0: they adapt to the throughput
   std::atomic<int64_t> concurrentWriteTransactions{0};  ///< tickets of writers; 0: they adapt

@@ -58,6 +58,7 @@ Task<Status> SessionCheckout::checkOut() {
   TROUPE_CO_TRY(session_->bringUpToDate(operation, *server.oplog, *term, *operation.session.txnNumber));
   storage::RetryableWrites& writes = session_->writes();
   TROUPE_CO_TRY(writes.begin(*operation.session.txnNumber));
+  writes.keepImagesAside(server.parameters.storeFindAndModifyImagesInSideCollection);
   operation.setWriteTerm(*term);  // what is known holds in this term only
   operation.session.lsid = writes.session();
   operation.retryable = &writes;

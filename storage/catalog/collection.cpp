@@ -7,6 +7,7 @@
 #include "storage/keys/key_string.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/oplog/write_slots.hpp"
+#include "storage/sessions/retryable_writes.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::storage {
@@ -226,10 +227,26 @@ StatusWith<RecordId> Collection::put(RecoveryUnit& unit, bson::View document, co
 Status Collection::tellUpdated(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after,
                                const OpTime& slot) const {
   if (observers_.empty()) return Status::OK();
-  const UpdateOperation updated{
-      .id = id, .before = before, .after = after, .slot = slot, .statement = statementOf(unit)};
+  const UpdateOperation updated{.id = id,
+                                .before = before,
+                                .after = after,
+                                .slot = slot,
+                                .statement = statementOf(unit),
+                                .images = imagesOf(unit, false, statementOf(unit))};
   for (WriteObserver* observer : observers_) TROUPE_TRY(observer->onUpdate(unit, *this, updated));
   return Status::OK();
+}
+
+/// The same for the whole of a write: neither the session's wish nor the options change within it.
+ImagePlan Collection::imagesOf(const RecoveryUnit& unit, bool removes, std::optional<int32_t> statement) const {
+  if (!writesAreReplicated(unit)) return {};
+  ImageNeeds needs{.removes = removes, .records = options_.recordPreImages};
+  const OperationContext& operation = *unit.operation();
+  if (operation.retryable && statement) {
+    needs.retry = operation.retryImage;
+    needs.aside = operation.retryable->keepsImagesAside();
+  }
+  return planImages(needs);
 }
 
 StatusWith<OpTime> Collection::prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before,
@@ -242,7 +259,7 @@ StatusWith<OpTime> Collection::prepareUpdate(RecoveryUnit& unit, const RecordId&
                       " != " + std::to_string(after.size()));
   if (clusterKey_ && clusteredId(after["_id"]) != id)
     return Status(ErrorCode::kImmutableField, "the _id of a document in a clustered collection cannot change");
-  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns_));
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns_, imagesOf(unit, false, statementOf(unit)).slots));
   KeySet oldKeys, newKeys;
   const KeyLimits limits = keyLimits(unit);
   // Nearly every update leaves `_id` as it is, byte for byte, and with it the entry of its index.
@@ -276,10 +293,11 @@ Status Collection::remove(RecoveryUnit& unit, const RecordId& id, bson::View doc
 Status Collection::removeAt(RecoveryUnit& unit, const RecordId& id, bson::View document,
                             std::optional<int32_t> statement) const {
   TROUPE_TRY(checkWritable());
-  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns_));
+  const ImagePlan images = imagesOf(unit, true, statement);
+  TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns_, images.slots));
   TROUPE_TRY(removeKeys(unit, id, document));
   TROUPE_TRY(records_->remove(unit, id, document.size()));
-  const RemoveOperation removed{.id = id, .document = document, .slot = slot, .statement = statement};
+  const RemoveOperation removed{.id = id, .document = document, .slot = slot, .statement = statement, .images = images};
   for (WriteObserver* observer : observers_) TROUPE_TRY(observer->onRemove(unit, *this, removed));
   return Status::OK();
 }

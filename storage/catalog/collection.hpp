@@ -159,6 +159,8 @@ class Collection {
   Status tellUpdated(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after,
                      const OpTime& slot) const;
   Status removeKeys(RecoveryUnit& unit, const RecordId& id, bson::View document) const;
+  /// What an update or a removal keeps of its documents; nothing where no times are reserved for it.
+  ImagePlan imagesOf(const RecoveryUnit& unit, bool removes, std::optional<int32_t> statement) const;
   /// The record and all keys of one new document.
   StatusWith<RecordId> insertDocument(RecoveryUnit& unit, bson::View document, KeySet& scratch) const;
   Status insertTogether(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids) const;

@@ -10,6 +10,7 @@
 #include "messaging/errors/status.hpp"
 #include "storage/oplog/write_slots.hpp"
 #include "storage/records/record_id.hpp"
+#include "storage/sessions/image_plan.hpp"
 
 namespace troupe::storage {
 
@@ -22,6 +23,7 @@ struct IndexSpec;
 // Operations as observers hear of them. References in them are borrowed for the call. `slot`, `slots`: the operation's
 // time; none where it is not replicated or its unit is grouped (write_slots.hpp). `statement`, `statements`: the ids of
 // the client's statements in a numbered session (SES-001); none else, and none for what the server removes by itself.
+// `images`: what is to be kept of the documents, at times that are reserved ahead of `slot`.
 
 struct InsertOperation {
   std::span<const bson::View> documents;
@@ -34,12 +36,14 @@ struct UpdateOperation {
   bson::View before, after;  ///< their difference: document_delta.hpp
   OpTime slot;
   std::optional<int32_t> statement;
+  ImagePlan images = {};
 };
 struct RemoveOperation {
   const RecordId& id;
   bson::View document;
   OpTime slot;
   std::optional<int32_t> statement;
+  ImagePlan images = {};
 };
 struct RenameOperation {
   const Collection& before;

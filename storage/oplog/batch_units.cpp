@@ -53,12 +53,7 @@ Status logEntries(OperationContext& operation, OplogStore& log, std::span<const 
 
 StatusWith<size_t> applyInUnit(const OperationApplier& applier, OperationContext& operation,
                                std::span<const OplogEntry* const> entries, UnitLimits& limits) {
-  for (;;) {
-    auto done = applyOnce(applier, operation, entries, limits);
-    const size_t tried = std::min(entries.size(), limits.maxEntries);
-    if (done.status() != ErrorCode::kTransactionTooLargeForCache || tried <= 1) return done;
-    limits.maxEntries = tried / 2;
-  }
+  return untilItFits(entries.size(), limits, [&] { return applyOnce(applier, operation, entries, limits); });
 }
 
 }  // namespace troupe::storage

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -15,6 +16,19 @@ struct UnitLimits {
   size_t maxEntries = 500;
   size_t maxBytes = size_t{4} << 20;  ///< of the documents as they become: a small delta may be of a large one
 };
+
+/// Runs `once`, which writes at most `limits.maxEntries` of `available` entries in one unit of work, with half as many
+/// as long as the unit is too large for the cache. `limits` is to be kept for the units that follow. The outcome is
+/// that of the last attempt; TransactionTooLargeForCache when one entry alone is too large.
+template <class Once>
+StatusWith<size_t> untilItFits(size_t available, UnitLimits& limits, const Once& once) {
+  for (;;) {
+    StatusWith<size_t> done = once();
+    const size_t tried = std::min(available, limits.maxEntries);
+    if (done.status() != ErrorCode::kTransactionTooLargeForCache || tried <= 1) return done;
+    limits.maxEntries = tried / 2;
+  }
+}
 
 /// Adds the entries, whose documents stand beside them, to the node's own log, in one unit of work: after a kill it
 /// holds all of them or none. Errors: IllegalOperation, when their times do not grow from the newest entry of the log

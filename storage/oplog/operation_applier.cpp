@@ -42,7 +42,7 @@ Status OperationApplier::apply(OperationContext& operation, const OplogEntry& en
   }
   WriteUnitOfWork work(unit);
   size_t unasked = 0;
-  TROUPE_TRY(applyDocument(unit, entry.operation, &entry, written ? *written : unasked));
+  TROUPE_TRY(applyDocument(unit, entry.operation, written ? *written : unasked));
   return work.commit();
 }
 
@@ -56,21 +56,20 @@ Status OperationApplier::inUnit(RecoveryUnit& unit, const LoggedOperation& opera
 Status OperationApplier::applyWithin(RecoveryUnit& unit, const LoggedOperation& operation) const {
   if (operation.kind == OplogKind::kNoop) return Status::OK();
   size_t unasked = 0;
-  if (operation.kind != OplogKind::kCommand) return applyDocument(unit, operation, nullptr, unasked);
+  if (operation.kind != OplogKind::kCommand) return applyDocument(unit, operation, unasked);
   TROUPE_ASSIGN(const LoggedCommand command, parseCommand(operation));
   return applyCommand(unit, operation, command);
 }
 
-Status OperationApplier::applyDocument(RecoveryUnit& unit, const LoggedOperation& operation, const OplogEntry* entry,
-                                       size_t& written) const {
+Status OperationApplier::applyDocument(RecoveryUnit& unit, const LoggedOperation& operation, size_t& written) const {
   if (!operation.uuid)
     return {ErrorCode::kFailedToParse, "oplog entry: the UUID of the collection is missing for " + nameOf(operation)};
   TROUPE_ASSIGN(CatalogView* const view, CatalogView::open(catalog_, unit));
   TROUPE_ASSIGN(const CollectionPtr collection, view->find(*operation.uuid));
   if (!collection) return missing(unlikeTheLog(ErrorCode::kNamespaceNotFound, operation, "the collection is missing"));
   if (operation.kind == OplogKind::kInsert) return insert(unit, *collection, operation.object, written);
-  if (operation.kind == OplogKind::kUpdate) return update(unit, *collection, operation, entry, written);
-  return remove(unit, *collection, operation.object, entry);
+  if (operation.kind == OplogKind::kUpdate) return update(unit, *collection, operation, written);
+  return remove(unit, *collection, operation.object);
 }
 
 /// What has been inserted already is replaced: later entries bring it back to where it was.
@@ -80,18 +79,8 @@ Status OperationApplier::insert(RecoveryUnit& unit, const Collection& collection
   return collection.put(unit, document, RecordId()).status();
 }
 
-/// In a replay the document may be of a later time: such an image is no answer.
-Status OperationApplier::keepImage(RecoveryUnit& unit, const OplogEntry* entry, bson::View before,
-                                   bson::View after) const {
-  if (!entry || entry->image == RetryImage::kNone || !entry->session || !entry->txnNumber) return Status::OK();
-  const bson::View image = entry->image == RetryImage::kBefore ? before : after;
-  const Status kept = sessions_.put(
-      unit, ImageRecord{*entry->session, *entry->txnNumber, entry->opTime.timestamp, entry->image, image, isReplay()});
-  return kept == ErrorCode::kNamespaceNotFound ? Status::OK() : kept;  // dropped: there is nothing to answer from
-}
-
 Status OperationApplier::update(RecoveryUnit& unit, const Collection& collection, const LoggedOperation& operation,
-                                const OplogEntry* entry, size_t& written) const {
+                                size_t& written) const {
   TROUPE_ASSIGN(const bson::Element id, idIn(operation.other));
   TROUPE_ASSIGN(const auto record, collection.findById(unit, id));
   if (!record) {
@@ -103,23 +92,19 @@ Status OperationApplier::update(RecoveryUnit& unit, const Collection& collection
   TROUPE_TRY(collection.find(unit, *record, [&](bson::View found) { before = bson::Document(found); }).status());
   if (!isDelta(operation.object)) {
     written += operation.object.size();
-    TROUPE_TRY(keepImage(unit, entry, before, operation.object));
     return collection.update(unit, *record, before, operation.object);
   }
   TROUPE_ASSIGN(const bson::Document after, applyDelta(before, operation.object));
   written += after.bytes().size();
-  TROUPE_TRY(keepImage(unit, entry, before, after));
   return collection.update(unit, *record, before, after);
 }
 
-Status OperationApplier::remove(RecoveryUnit& unit, const Collection& collection, bson::View named,
-                                const OplogEntry* entry) const {
+Status OperationApplier::remove(RecoveryUnit& unit, const Collection& collection, bson::View named) const {
   TROUPE_ASSIGN(const bson::Element id, idIn(named));
   TROUPE_ASSIGN(const auto record, collection.findById(unit, id));
   if (!record) return Status::OK();  // a removal is repeated where a batch is
   bson::Document document;
   TROUPE_TRY(collection.find(unit, *record, [&](bson::View found) { document = bson::Document(found); }).status());
-  TROUPE_TRY(keepImage(unit, entry, document, {}));
   return collection.remove(unit, *record, document);
 }
 

@@ -6,7 +6,6 @@
 #include "storage/catalog/catalog.hpp"
 #include "storage/oplog/logged_command.hpp"
 #include "storage/oplog/oplog_entry.hpp"
-#include "storage/sessions/session_tables.hpp"
 
 namespace troupe::storage {
 
@@ -22,14 +21,13 @@ enum class ApplyMode : uint8_t {
 /// Carries out operations that another node, or this one in an earlier life, has logged (OPL-010, REC-007). Each entry
 /// is written at its own time and is not logged again, but observers of the collections hear of it. Applying an entry a
 /// second time changes nothing; a replay from any point of the log, in order, ends with the data of its last entry.
-/// Images that entries ask for are kept with the documents (SES-021); records of sessions are the caller's
-/// (SessionTables::putInUnit).
+/// What is kept of the sessions that wrote the entries is the caller's (AppliedSessions).
 /// Keeps no state of its own. One thread for an operation context; appliers of other documents may work beside it, with
 /// contexts of their own. Locks are the caller's: the collection's IX for documents (X where it is capped), those of
 /// catalog_operations.hpp for commands.
 class OperationApplier {
  public:
-  OperationApplier(Catalog& catalog, ApplyMode mode) : catalog_(catalog), sessions_(catalog), mode_(mode) {}
+  OperationApplier(Catalog& catalog, ApplyMode mode) : catalog_(catalog), mode_(mode) {}
 
   /// `operation` writes in WriteMode::kApplied from here on. Entries of documents may share a unit of work of the
   /// caller, each is stamped with its own time; for a command none may be open. *Blocks* for the commit of an index
@@ -44,14 +42,11 @@ class OperationApplier {
   Status missing(Status error) const { return isReplay() ? Status::OK() : error; }
 
   Status applyWithin(RecoveryUnit& unit, const LoggedOperation& operation) const;
-  /// `entry`: that of the operation, whose image is kept if it asks for that; null for an operation of a group.
-  Status applyDocument(RecoveryUnit& unit, const LoggedOperation& operation, const OplogEntry* entry,
-                       size_t& written) const;
+  Status applyDocument(RecoveryUnit& unit, const LoggedOperation& operation, size_t& written) const;
   Status insert(RecoveryUnit& unit, const Collection& collection, bson::View document, size_t& written) const;
   Status update(RecoveryUnit& unit, const Collection& collection, const LoggedOperation& operation,
-                const OplogEntry* entry, size_t& written) const;
-  Status remove(RecoveryUnit& unit, const Collection& collection, bson::View id, const OplogEntry* entry) const;
-  Status keepImage(RecoveryUnit& unit, const OplogEntry* entry, bson::View before, bson::View after) const;
+                size_t& written) const;
+  Status remove(RecoveryUnit& unit, const Collection& collection, bson::View id) const;
 
   Status applyCommand(RecoveryUnit& unit, const LoggedOperation& operation, const LoggedCommand& command) const;
   /// One overload a command; `operation` has its database and UUID.
@@ -77,7 +72,6 @@ class OperationApplier {
   Status clearTheWay(RecoveryUnit& unit, const LoggedOperation& operation, const LoggedCommand& command) const;
 
   Catalog& catalog_;
-  SessionTables sessions_;
   ApplyMode mode_;
 };
 

@@ -61,22 +61,6 @@ class WriterChoice {
   std::map<bson::Uuid, CollectionTraits> known_;
 };
 
-/// The sessions of a batch whose images are written in it.
-class ImagesOfBatch {
- public:
-  /// False: the session has one already.
-  bool add(const OplogEntry& entry) {
-    if (entry.image == RetryImage::kNone || !entry.session) return true;
-    const std::string_view session = entry.session->bytes();
-    if (std::ranges::find(sessions_, session) != sessions_.end()) return false;
-    sessions_.push_back(session);
-    return true;
-  }
-
- private:
-  std::vector<std::string_view> sessions_;
-};
-
 }  // namespace
 
 std::string nameOf(const OplogEntry& entry) {
@@ -104,14 +88,12 @@ StatusWith<OplogStretch> OplogStretch::parse(std::vector<bson::Document> documen
 size_t nextBatch(const OplogStretch& stretch, size_t from, const BatchLimits& limits,
                  std::optional<bson::Date> notAfter) {
   size_t bytes = 0;
-  ImagesOfBatch images;
   for (size_t i = from; i < stretch.size(); ++i) {
     const OplogEntry& entry = stretch.entries[i];
     const bool isFirst = i == from;
     bytes += stretch.documents[i].bytes().size();
     if (notAfter && entry.wall > *notAfter) return i - from;
     if (isFirst && isAlone(entry)) return 1;
-    if (!images.add(entry)) return i - from;
     if (!isFirst && (isAlone(entry) || i - from >= limits.maxEntries || bytes > limits.maxBytes)) return i - from;
   }
   return stretch.size() - from;

@@ -39,8 +39,7 @@ struct BatchLimits {
 };
 
 /// How many entries of the stretch, from entry `from` on, make the next batch (REP-020): as many as the limits allow,
-/// one at least; what is carried out alone by itself (REP-021); of a session one entry with an image, since the images
-/// of a session are one document, whose writers have no order. Zero: the first is younger than `notAfter` on the clock
+/// one at least; what is carried out alone by itself (REP-021). Zero: the first is younger than `notAfter` on the clock
 /// of its writer, which a delayed member does not apply yet (`secondaryDelaySecs`).
 size_t nextBatch(const OplogStretch& stretch, size_t from, const BatchLimits& limits,
                  std::optional<bson::Date> notAfter = std::nullopt);

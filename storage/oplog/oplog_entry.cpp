@@ -10,8 +10,17 @@ namespace {
 
 constexpr std::string_view kWhat = "oplog entry";
 constexpr std::array<std::string_view, 6> kOperationFields{"op", "ns", "ui", "o", "o2", "fromMigrate"};
-constexpr std::array<std::string_view, 9> kEntryFields{"ts",        "t",      "v",          "wall",           "lsid",
-                                                       "txnNumber", "stmtId", "prevOpTime", "needsRetryImage"};
+constexpr std::array<std::string_view, 11> kEntryFields{"ts",
+                                                        "t",
+                                                        "v",
+                                                        "wall",
+                                                        "lsid",
+                                                        "txnNumber",
+                                                        "stmtId",
+                                                        "prevOpTime",
+                                                        "preImageOpTime",
+                                                        "postImageOpTime",
+                                                        "needsRetryImage"};
 constexpr int64_t kVersion = 2;
 
 void appendOpTime(const OpTime& opTime, bson::Builder& builder) {
@@ -22,6 +31,24 @@ StatusWith<OpTime> parseOpTime(const StrictFields& fields) {
   TROUPE_ASSIGN(const auto time, fields.required("ts", bson::Type::kTimestamp));
   TROUPE_ASSIGN(const auto term, fields.required("t", bson::Type::kInt64));
   return OpTime{term.asInt64(), time.asTimestamp()};
+}
+
+void appendPlace(std::string_view name, const std::optional<OpTime>& place, bson::Builder& builder) {
+  if (!place) return;
+  builder.openDocument(name);
+  appendOpTime(*place, builder);
+  builder.close();
+}
+
+/// A field that refers to another entry.
+StatusWith<std::optional<OpTime>> parsePlace(const StrictFields& fields, const char* name) {
+  TROUPE_ASSIGN(const auto place, fields.optional(name, bson::Type::kDocument));
+  if (!place) return std::optional<OpTime>();
+  const std::string what = "oplog entry: '" + std::string(name) + "'";
+  const StrictFields inner(what, place.asDocument());
+  TROUPE_TRY(inner.allowOnly(std::array<std::string_view, 2>{"ts", "t"}));
+  TROUPE_ASSIGN(const OpTime found, parseOpTime(inner));
+  return std::optional(found);
 }
 
 StatusWith<OplogKind> parseKind(const StrictFields& fields) {
@@ -87,20 +114,17 @@ Status parseSession(const StrictFields& fields, OplogEntry& entry) {
   TROUPE_ASSIGN(const auto number, fields.optional("txnNumber", bson::Type::kInt64));
   if (number) entry.txnNumber = number.asInt64();
   TROUPE_ASSIGN(entry.statements, parseStatements(fields));
-  TROUPE_ASSIGN(const auto previous, fields.optional("prevOpTime", bson::Type::kDocument));
-  if (previous) {
-    const StrictFields inner("oplog entry: 'prevOpTime'", previous.asDocument());
-    TROUPE_TRY(inner.allowOnly(std::array<std::string_view, 2>{"ts", "t"}));
-    TROUPE_ASSIGN(entry.previousOpTime, parseOpTime(inner));
-  }
+  TROUPE_ASSIGN(entry.previousOpTime, parsePlace(fields, "prevOpTime"));
+  TROUPE_ASSIGN(entry.preImage, parsePlace(fields, "preImageOpTime"));
+  TROUPE_ASSIGN(entry.postImage, parsePlace(fields, "postImageOpTime"));
   TROUPE_ASSIGN(const auto image, fields.optional("needsRetryImage", bson::Type::kString));
   if (image) {
     const auto kind = retryImageNamed(image.asString());
     if (!kind) return fields.malformed("'needsRetryImage' must be 'preImage' or 'postImage'");
     entry.image = *kind;
   }
-  if (!entry.session && (entry.txnNumber || !entry.statements.empty() || image))
-    return fields.malformed("'txnNumber', 'stmtId' and 'needsRetryImage' need an 'lsid'");
+  if (!entry.session && (entry.txnNumber || !entry.statements.empty() || entry.postImage || image))
+    return fields.malformed("'txnNumber', 'stmtId', 'postImageOpTime' and 'needsRetryImage' need an 'lsid'");
   return Status::OK();
 }
 
@@ -131,11 +155,9 @@ bson::Document OplogEntry::toDocument() const {
   builder.append("v", kVersion).append("wall", wall);
   if (statements.size() == 1) builder.append("stmtId", statements.front());
   else if (!statements.empty()) builder.append("stmtId", statements);
-  if (previousOpTime) {
-    builder.openDocument("prevOpTime");
-    appendOpTime(*previousOpTime, builder);
-    builder.close();
-  }
+  appendPlace("prevOpTime", previousOpTime, builder);
+  appendPlace("preImageOpTime", preImage, builder);
+  appendPlace("postImageOpTime", postImage, builder);
   if (image != RetryImage::kNone) builder.append("needsRetryImage", nameOf(image));
   return builder.finish();
 }

@@ -18,14 +18,14 @@ enum class OplogKind : char {
   kUpdate = 'u',
   kRemove = 'd',
   kCommand = 'c',  ///< a change of the catalog, or a group of operations: logged_command.hpp
-  kNoop = 'n',     ///< changes nothing: a note
+  kNoop = 'n',     ///< changes nothing: a note, or the image of a document
 };
 
 /// One operation of the log: the content of an entry, or an element of a group (`applyOps`). Views and names
 /// are borrowed.
 struct LoggedOperation {
   OplogKind kind = OplogKind::kNoop;
-  std::string_view ns;              ///< "db.collection"; of commands "db.$cmd"; of notes empty
+  std::string_view ns;              ///< "db.collection"; of commands "db.$cmd"; of notes but images empty
   std::optional<bson::Uuid> uuid;   ///< `ui`: the collection; absent where there is none
   bson::View object;                ///< `o`: the document; of updates a delta or the whole; of removals {_id}
   std::optional<bson::View> other;  ///< `o2`: the updated document's `_id`; for a command, facts from before it
@@ -38,7 +38,8 @@ struct LoggedOperation {
 };
 
 /// An entry of the oplog in the form that drivers and tools read (OPL-006, OPL-007): {lsid, txnNumber, op, ns, ui, o,
-/// o2, fromMigrate, ts, t, v: 2, wall, stmtId, prevOpTime, needsRetryImage}. A plain value with borrowed views.
+/// o2, fromMigrate, ts, t, v: 2, wall, stmtId, prevOpTime, preImageOpTime, postImageOpTime, needsRetryImage}. A plain
+/// value with borrowed views.
 struct OplogEntry {
   LoggedOperation operation;
   OpTime opTime;
@@ -47,6 +48,8 @@ struct OplogEntry {
   std::optional<int64_t> txnNumber;      ///< only with a session
   std::vector<int32_t> statements;       ///< `stmtId`: a number, or an array of several; only with a session
   std::optional<OpTime> previousOpTime;  ///< `prevOpTime`: the session's entry before this one
+  std::optional<OpTime> preImage;        ///< `preImageOpTime`: the note that is the document before (SES-020, SES-025)
+  std::optional<OpTime> postImage;       ///< `postImageOpTime`: likewise after; only with a session (SES-020)
   RetryImage image = RetryImage::kNone;  ///< `needsRetryImage`: what members keep for a retry (SES-021)
 
   bson::Document toDocument() const;

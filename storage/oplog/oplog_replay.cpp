@@ -7,6 +7,7 @@
 
 #include "storage/oplog/batch_units.hpp"
 #include "storage/oplog/oplog_batches.hpp"
+#include "storage/sessions/applied_sessions.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 
 namespace troupe::storage {
@@ -40,7 +41,7 @@ Status untilItPasses(OperationContext& operation, const Work& work) {
 
 /// Writes entries of one batch: those of documents together, as many as a unit of work may hold, commands each by
 /// itself.
-Status writeBatch(const OperationApplier& applier, const SessionTables& sessions, const OperationServices& services,
+Status writeBatch(const OperationApplier& applier, const AppliedSessions& sessions, const OperationServices& services,
                   const std::vector<OplogEntry>& entries, UnitLimits& limits) {
   std::vector<const OplogEntry*> together;
   for (size_t i = 0; i < entries.size();) {
@@ -83,7 +84,7 @@ StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const 
   // Data of an unknown time may be later than an entry.
   const ApplyMode mode = after == bson::Timestamp() ? ApplyMode::kReplaying : ApplyMode::kFollowing;
   const OperationApplier applier(catalog, mode);
-  const SessionTables sessions(catalog);
+  const AppliedSessions sessions(catalog, mode);
   if (mode == ApplyMode::kFollowing) TROUPE_TRY(checkIsComplete(log, services, after));
   OplogBatches reader(log, services, after);
   UnitLimits limits;

@@ -37,6 +37,13 @@ bson::Document idOf(bson::View document) {
   return bson::doc("_id", id);
 }
 
+/// The time that was reserved so many places ahead of a write's own; nothing for 0.
+std::optional<OpTime> placeAhead(const OpTime& slot, size_t distance) {
+  if (distance == 0) return std::nullopt;
+  const bson::Timestamp own = slot.timestamp;
+  return OpTime{slot.term, {own.seconds, own.increment - static_cast<uint32_t>(distance)}};
+}
+
 std::string nameOf(const Collection& collection) { return std::string(collection.ns().collection()); }
 
 /// Documents that go with a collection; nothing for a view.
@@ -95,6 +102,21 @@ OplogStore& OplogWriter::store() const {
   return *store_;
 }
 
+/// Entries that are written together, and what they borrow from.
+struct OplogWriter::Rows {
+  std::vector<bson::Document> documents;
+  std::vector<OplogRow> rows;
+
+  explicit Rows(size_t about) {
+    documents.reserve(about);
+    rows.reserve(about);
+  }
+  void add(const OplogEntry& entry) {
+    documents.push_back(entry.toDocument());  // its bytes stay where they are when the list grows
+    rows.push_back({entry.opTime.timestamp, entry.wall.millis, documents.back()});
+  }
+};
+
 /// The first entry of a chain refers to the time before all.
 constexpr OpTime kNoEntry{-1, {}};
 
@@ -103,6 +125,8 @@ OplogEntry OplogWriter::entryOf(RecoveryUnit& unit, const Logged& logged) const 
   entry.operation = logged.operation;
   entry.opTime = logged.slot;
   entry.wall = {nowMillis_()};
+  entry.preImage = placeAhead(logged.slot, logged.images.before);
+  entry.postImage = placeAhead(logged.slot, logged.images.after);
   if (!logged.statement) return entry;
   const OperationContext& operation = *unit.operation();
   SessionWrites& writes = SessionWrites::of(unit);
@@ -110,13 +134,21 @@ OplogEntry OplogWriter::entryOf(RecoveryUnit& unit, const Logged& logged) const 
   entry.txnNumber = operation.retryable->number();
   entry.statements = {*logged.statement};
   entry.previousOpTime = writes.previous() == OpTime() ? kNoEntry : writes.previous();
-  const bson::View image = operation.retryImage == RetryImage::kBefore ? logged.before : logged.after;
-  if (operation.retryImage != RetryImage::kNone && !image.empty()) {
-    entry.image = operation.retryImage;
-    writes.keep(entry.image, image);
-  }
+  entry.image = logged.images.aside;
+  if (entry.image != RetryImage::kNone)
+    writes.keep(entry.image, entry.image == RetryImage::kBefore ? logged.before : logged.after);
   writes.add(*logged.statement, logged.slot, entry.wall);
   return entry;
+}
+
+/// The image of a document, as an entry that changes nothing. It is no statement of its session: the chain passes by.
+OplogEntry OplogWriter::noteOf(const Logged& logged, bson::View image, const OpTime& place) const {
+  OplogEntry note;
+  note.operation = {
+      .kind = OplogKind::kNoop, .ns = logged.operation.ns, .uuid = logged.operation.uuid, .object = image};
+  note.opTime = place;
+  note.wall = {nowMillis_()};
+  return note;
 }
 
 Status OplogWriter::write(RecoveryUnit& unit, std::span<const Logged> logged) {
@@ -125,16 +157,14 @@ Status OplogWriter::write(RecoveryUnit& unit, std::span<const Logged> logged) {
     for (const Logged& each : logged) TROUPE_TRY(group.add(each.operation));
     return Status::OK();
   }
-  std::vector<bson::Document> documents;
-  std::vector<OplogRow> rows;
-  documents.reserve(logged.size());
-  rows.reserve(logged.size());
+  Rows entries(logged.size());
   for (const Logged& each : logged) {
     const OplogEntry entry = entryOf(unit, each);
-    documents.push_back(entry.toDocument());
-    rows.push_back({entry.opTime.timestamp, entry.wall.millis, documents.back()});
+    if (entry.preImage) entries.add(noteOf(each, each.before, *entry.preImage));
+    if (entry.postImage) entries.add(noteOf(each, each.after, *entry.postImage));
+    entries.add(entry);
   }
-  return store().insert(unit, rows);
+  return store().insert(unit, entries.rows);
 }
 
 /// A note is about no collection; it passes the gate of what is replicated like a command of `admin`.
@@ -193,6 +223,7 @@ Status OplogWriter::onUpdate(RecoveryUnit& unit, const Collection& collection, c
   logged.statement = updated.statement;
   logged.before = updated.before;
   logged.after = updated.after;
+  logged.images = updated.images;
   return write(unit, {&logged, 1});
 }
 
@@ -204,6 +235,7 @@ Status OplogWriter::onRemove(RecoveryUnit& unit, const Collection& collection, c
   logged.slot = removed.slot;
   logged.statement = removed.statement;
   logged.before = removed.document;
+  logged.images = removed.images;
   return write(unit, {&logged, 1});
 }
 

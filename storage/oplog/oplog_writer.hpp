@@ -13,11 +13,12 @@ namespace troupe::storage {
 
 /// Writes the log of a member of a replica set: one entry for each replicated operation, at the operation's slot, in
 /// the storage transaction that makes the change, so that both survive or neither does (OPL-003, OPL-004). Entries of
-/// retryable writes are chained, and the session's record and image are written beside them (SES-015, SES-016). A
-/// grouped unit of work gets one `applyOps` entry for all its operations, at the time of its commit (OPL-013). A write
-/// without a slot is not logged: in namespaces that are not replicated (OPL-008), of the node for itself, or applied
-/// from the log of another node. Any thread. Errors, which undo the unit: those of OplogStore::insert;
-/// TransactionTooLarge (a group's operations take more than 16 MiB).
+/// retryable writes are chained, and the session's record and image are written beside them (SES-015, SES-016). Images
+/// that belong into the log are notes ahead of their entry (SES-020, SES-025). A grouped unit of work gets one
+/// `applyOps` entry for all its operations, at the time of its commit (OPL-013). A write without a slot is not logged:
+/// in namespaces that are not replicated (OPL-008), of the node for itself, or applied from the log of another node.
+/// Any thread. Errors, which undo the unit: those of OplogStore::insert; TransactionTooLarge (a group's operations take
+/// more than 16 MiB).
 class OplogWriter final : public WriteObserver {
  public:
   /// `nowMillis`: the node's clock, for the field `wall`.
@@ -52,8 +53,10 @@ class OplogWriter final : public WriteObserver {
     LoggedOperation operation;
     OpTime slot;
     std::optional<int32_t> statement;
-    bson::View before, after;  ///< of an update or a removal: one of them may have to be kept for a retry
+    bson::View before, after;  ///< of an update or a removal
+    ImagePlan images = {};     ///< what is to be kept of them
   };
+  struct Rows;
 
   /// Writes the entries, or adds them to the unit's group.
   Status write(RecoveryUnit& unit, std::span<const Logged> logged);
@@ -63,6 +66,7 @@ class OplogWriter final : public WriteObserver {
   Status writeCommand(RecoveryUnit& unit, const Collection& collection, const LoggedCommand& command,
                       const OpTime& slot);
   OplogEntry entryOf(RecoveryUnit& unit, const Logged& logged) const;
+  OplogEntry noteOf(const Logged& logged, bson::View image, const OpTime& place) const;
   OplogStore& store() const;
 
   const std::function<int64_t()> nowMillis_;

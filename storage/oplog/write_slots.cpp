@@ -5,7 +5,6 @@
 
 #include "messaging/errors/invariant.hpp"
 #include "storage/operation/operation_context.hpp"
-#include "storage/sessions/retry_image.hpp"
 
 namespace troupe::storage {
 
@@ -28,12 +27,6 @@ bool timesAreGiven(const RecoveryUnit& unit) {
 std::optional<bson::Timestamp> timeApplied(const RecoveryUnit& unit) {
   const OperationContext* operation = unit.operation();
   return operation && operation->writeMode() == WriteMode::kApplied ? operation->appliedTime() : std::nullopt;
-}
-
-/// The time before such a write stays free for the entry that its image becomes where the history of the session is
-/// copied to another shard (SES-023, SES-024).
-bool keepsImage(const RecoveryUnit& unit) {
-  return unit.operation() && unit.operation()->retryable && unit.operation()->retryImage != RetryImage::kNone;
 }
 
 }  // namespace
@@ -122,8 +115,7 @@ Status admitDerived(RecoveryUnit& unit, const Namespace& ns, std::vector<uint32_
   return Status::OK();
 }
 
-StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns) {
-  const size_t count = keepsImage(unit) ? 2 : 1;
+StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns, size_t count) {
   TROUPE_ASSIGN(const WriteSlots slots, reserveSlots(unit, ns, count));
   TROUPE_TRY(slots.stamp(unit, count - 1));
   return slots[count - 1];

@@ -51,10 +51,10 @@ StatusWith<WriteSlots> reserveSlots(RecoveryUnit& unit, const Namespace& ns, siz
 /// within a unit of work. Errors: those of reserveSlots.
 Status admitDerived(RecoveryUnit& unit, const Namespace& ns, std::vector<uint32_t> tables);
 
-/// One slot, whose time the unit's next writes carry: of an operation that is alone; that of a write which keeps an
-/// image for a retry follows one that stays free. The null OpTime where there are no times. Errors: those of
-/// reserveSlots.
-StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns);
+/// One slot, whose time the unit's next writes carry: of an operation that is alone. With `count` more than 1 it is the
+/// last of so many; those ahead of it are for what is logged of its documents, or stay free (ImagePlan). The null
+/// OpTime where there are no times. Errors: those of reserveSlots.
+StatusWith<OpTime> reserveSlot(RecoveryUnit& unit, const Namespace& ns, size_t count = 1);
 
 /// The time of a row that a unit of work writes aside, in a transaction of its own that commits first (a multikey
 /// flag). While it lives, readers of the log and the stable time stay before `time`.

@@ -102,8 +102,9 @@ Status SessionWrites::write(RecoveryUnit& unit) const {
   for (const auto& [statement, entry, wall] : statements_)
     TROUPE_TRY(session_.tables().put(unit, SessionRecord{session, session_.number(), entry, wall}, place));
   if (kind_ == RetryImage::kNone) return Status::OK();
-  return session_.tables().put(
-      unit, ImageRecord{session, session_.number(), last_.timestamp, kind_, image_, /*invalidated=*/false});
+  const ImageRecord image{session, session_.number(), last_.timestamp, kind_, image_, /*invalidated=*/false};
+  SessionTables::Place of;
+  return session_.tables().put(unit, image, of);
 }
 
 }  // namespace troupe::storage

@@ -38,6 +38,10 @@ class RetryableWrites {
   void forget();
   size_t size() const { return statements_.size(); }  ///< statements that are remembered
   bool isEmpty() const { return isComplete_ && statements_.empty(); }
+  /// Where the images of its findAndModifys are kept (storeFindAndModifyImagesInSideCollection): the same for the whole
+  /// of an operation, which sets it when it has the session.
+  bool keepsImagesAside() const { return keepsImagesAside_; }
+  void keepImagesAside(bool aside) { keepsImagesAside_ = aside; }
   /// Called in each unit of work before its commit, which it may make fail; empty: nothing is. For fail points, by the
   /// operation that has the session.
   void setBeforeCommit(std::function<Status()> hook) { beforeCommit_ = std::move(hook); }
@@ -54,6 +58,7 @@ class RetryableWrites {
   OpTime lastWrite_;
   std::unordered_map<int32_t, OpTime> statements_;
   bool isComplete_ = true;
+  bool keepsImagesAside_ = true;
   std::function<Status()> beforeCommit_;
 };
 

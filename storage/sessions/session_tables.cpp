@@ -1,13 +1,9 @@
 #include "storage/sessions/session_tables.hpp"
 
-#include <map>
-#include <string_view>
 #include <utility>
 
 #include "storage/operation/operation_context.hpp"
-#include "storage/oplog/batch_units.hpp"
-#include "storage/oplog/oplog_entry.hpp"
-#include "storage/transaction/write_unit_of_work.hpp"
+#include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::storage {
 
@@ -78,25 +74,8 @@ Status SessionTables::put(RecoveryUnit& unit, const SessionRecord& record, Place
   return putDocument(unit, transactionsNamespace(), record.toDocument(), record.lastWrite.timestamp, place);
 }
 
-Status SessionTables::put(RecoveryUnit& unit, const ImageRecord& record) const {
-  Place place;
+Status SessionTables::put(RecoveryUnit& unit, const ImageRecord& record, Place& place) const {
   return putDocument(unit, imagesNamespace(), record.toDocument(), record.time, place);
-}
-
-StatusWith<size_t> SessionTables::putInUnit(OperationContext& operation, std::span<const OplogEntry* const> entries,
-                                            const UnitLimits& limits) const {
-  RecoveryUnit& unit = operation.recoveryUnit();
-  WriteUnitOfWork together(unit);
-  std::map<std::string_view, Place> places;  // by the bytes of the session's id
-  size_t count = 0;
-  for (; count < entries.size() && count < limits.maxEntries; ++count) {
-    const auto record = SessionRecord::of(*entries[count]);
-    if (!record) continue;
-    const Status put = this->put(unit, *record, places[record->session.bytes()]);
-    if (!put.isOK() && put != ErrorCode::kNamespaceNotFound) return put;
-  }
-  TROUPE_TRY(together.commit());
-  return count;
 }
 
 StatusWith<bson::Document> SessionTables::findIn(RecoveryUnit& unit, const Namespace& ns, bson::View session) const {

@@ -1,7 +1,4 @@
 #pragma once
-#include <cstddef>
-#include <span>
-
 #include "storage/catalog/catalog.hpp"
 #include "storage/sessions/session_record.hpp"
 
@@ -9,8 +6,6 @@ namespace troupe::storage {
 
 class OperationContext;
 class RecoveryUnit;
-struct OplogEntry;
-struct UnitLimits;
 
 /// Writes config.transactions and config.image_collection beside the entries that they follow from. These rows are not
 /// logged: each member makes them from the entries, at their times, so that at every time a member has of a session
@@ -30,13 +25,7 @@ class SessionTables {
   /// the session's last write. Errors: NamespaceNotFound (the collection has gone); WriteConflict and its kin.
   Status put(RecoveryUnit& unit, const SessionRecord& record, Place& place) const;
   /// The same for an image, at its time.
-  Status put(RecoveryUnit& unit, const ImageRecord& record) const;
-
-  /// Of an applier: puts the records of the sessions that wrote these entries, in the order of the log, in as few units
-  /// of work as the limits allow. Says how many entries from the front it has done. A collection that a later entry
-  /// drops may be missing. Errors: WriteConflict and its kin.
-  StatusWith<size_t> putInUnit(OperationContext& operation, std::span<const OplogEntry* const> entries,
-                               const UnitLimits& limits) const;
+  Status put(RecoveryUnit& unit, const ImageRecord& record, Place& place) const;
 
   /// What a member knows of a session; empty: nothing. In the unit's snapshot.
   StatusWith<bson::Document> find(RecoveryUnit& unit, bson::View session) const;

@@ -82,7 +82,29 @@ class Defaults(unittest.TestCase):
             self.assertTrue(eventually(lambda m=member: kept(m) == expected), (kept(member), expected))
 
     def test_a_retry_after_a_failover_is_answered_alike(self):
-        command = {"findAndModify": "retried", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "upsert": True, "new": True,
+        self.fail_over_between_two_attempts("retried")
+
+    def test_a_retry_after_a_failover_is_answered_from_the_log(self):
+        def keep_aside(aside):
+            for member in self.group.members:
+                member.command("setParameter", 1, storeFindAndModifyImagesInSideCollection=aside)
+
+        keep_aside(False)
+        try:
+            self.fail_over_between_two_attempts("logged")
+        finally:
+            self.group.settled(60)
+            keep_aside(True)
+        entries = self.primary_entries({"ns": "app.logged", "postImageOpTime": {"$exists": True}})
+        self.assertEqual(len(entries), 1, "the first was an upsert")
+        self.assertFalse(any("needsRetryImage" in entry for entry in entries))
+
+    def primary_entries(self, wanted):
+        with self.group.primary(60).client() as client:
+            return list(client.local["oplog.rs"].find(wanted))
+
+    def fail_over_between_two_attempts(self, collection):
+        command = {"findAndModify": collection, "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "upsert": True, "new": True,
                    "writeConcern": {"w": "majority"}}
         with pymongo.MongoClient(uri(self.group)) as client, client.start_session() as session:
             lsid = dict(session.session_id)

@@ -39,11 +39,12 @@ DataSessions::DataSessions(Simulation& cluster, Node& machine, const Safety& saf
       hears_(std::move(hears)),
       registers_(safety),
       lists_(safety),
-      items_(safety) {
+      items_(safety),
+      counters_(safety) {
   for (size_t i = 0; i < kSessions; ++i) {
     auto driver = std::make_unique<Driver>(machine_, cluster.streams(), cluster.nodes(),
                                            [this](const DriverReply& reply) { heard(reply); });
-    sessions_.push_back({std::move(driver), ++lastProcess_});
+    sessions_.push_back({std::move(driver), ++lastProcess_, i});
   }
 }
 
@@ -70,6 +71,7 @@ Task<void> DataSessions::operate(Session* session, WorkSpec work, uint64_t chanc
   Outcome outcome = Outcome::kUnknown;
   if (work.kind == WorkKind::kRegisters) outcome = co_await onRegister(session, &kind, work, chance);
   else if (work.kind == WorkKind::kLists) outcome = co_await onLists(session, &kind, chance);
+  else if (work.kind == WorkKind::kCounters) outcome = co_await onCounters(session, &kind, work, chance);
   else outcome = co_await onItems(session, &kind, chance);
   cluster_.note(TraceEvent::Kind::kNote, "", fmt::format("session p{}", session->process), kind, outcomeName(outcome));
   if (outcome == Outcome::kOk) hears_.ended("");
@@ -110,7 +112,24 @@ Task<Outcome> DataSessions::onItems(Session* session, std::string* kind, uint64_
   co_return outcome;
 }
 
+/// Now and then the primary is told to keep images in the other way: both are mixed in one history.
+Task<Outcome> DataSessions::onCounters(Session* session, std::string* kind, WorkSpec work, uint64_t chance) {
+  const uint64_t place = chance % Counters::kKinds.size();
+  *kind = Counters::kKinds[place];
+  const uint64_t rest = chance / Counters::kKinds.size();
+  if (rest % 16 == 0) {
+    const bson::Document way =
+        bson::doc("setParameter", 1, "storeFindAndModifyImagesInSideCollection", rest / 16 % 2 == 0);
+    co_await session->driver->run("admin", way, Driver::Retry::kNever);
+  }
+  const bool torn = static_cast<double>(rest / 32 % 1000) < work.torn * 1000;
+  const Outcome outcome =
+      co_await counters_.run(*session->driver, session->place, static_cast<Counters::Kind>(place), rest / 32, torn);
+  co_return outcome;
+}
+
 void DataSessions::checkHistories() const {
+  if (!counters_.broken().empty()) hears_.broken(kCountersHold, counters_.broken());
   if (const auto verdict = checkers::checkLinearizable(registers_.history()); !verdict.holds())
     hears_.broken(kRegistersHold, verdict.broken);
   if (const auto verdict = checkers::checkCausal(registers_.history()); !verdict.holds())

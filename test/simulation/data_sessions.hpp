@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "test/simulation/counters.hpp"
 #include "test/simulation/operations.hpp"
+#include "test/simulation/scenario.hpp"
 #include "test/simulation/simulation.hpp"
 
 namespace troupe::sim {
@@ -31,6 +33,7 @@ class DataSessions {
   bool ask(const WorkSpec& work, uint64_t chance);
   bool isQuiet() const;
   const Items& items() const { return items_; }
+  const Counters& counters() const { return counters_; }
   /// In the end: whether the histories hold, and whether enough was done in that time, at least so many operations a
   /// second, and of each kind that share of what was begun.
   void check(Duration time, double leastRate, double leastShare) const;
@@ -39,6 +42,7 @@ class DataSessions {
   struct Session {
     std::unique_ptr<Driver> driver;
     int process = 0;
+    size_t place = 0;  ///< among the sessions
     bool isBusy = false;
   };
   /// How often one kind of operation was begun, and done.
@@ -51,6 +55,7 @@ class DataSessions {
   Task<checkers::Outcome> onRegister(Session* session, std::string* kind, WorkSpec work, uint64_t chance);
   Task<checkers::Outcome> onLists(Session* session, std::string* kind, uint64_t chance);
   Task<checkers::Outcome> onItems(Session* session, std::string* kind, uint64_t chance);
+  Task<checkers::Outcome> onCounters(Session* session, std::string* kind, WorkSpec work, uint64_t chance);
   void checkHistories() const;
 
   Simulation& cluster_;
@@ -61,6 +66,7 @@ class DataSessions {
   Registers registers_;
   Lists lists_;
   Items items_;
+  Counters counters_;
   std::map<std::string, Done> done_;  ///< by kind of operation
 };
 

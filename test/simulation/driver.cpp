@@ -69,7 +69,15 @@ DriverReply judge(bson::Document body) {
 }  // namespace
 
 Task<DriverReply> Driver::run(std::string database, bson::Document command, Retry retry) {
-  DriverReply reply = co_await attempt(std::move(database), std::move(command), retry);
+  if (retry == Retry::kNumbered) command = lastNumbered_ = numbered(command);
+  const int most = retry == Retry::kNever ? 0 : retry == Retry::kOnce ? 1 : kMostRetries;
+  DriverReply reply = co_await attempt(std::move(database), std::move(command), most);
+  if (listener_) listener_(reply);
+  co_return reply;
+}
+
+Task<DriverReply> Driver::repeat(std::string database) {
+  DriverReply reply = co_await attempt(std::move(database), lastNumbered_, kMostRetries);
   if (listener_) listener_(reply);
   co_return reply;
 }
@@ -82,9 +90,7 @@ bson::Document Driver::numbered(const bson::Document& command) {
   return sent.finish();
 }
 
-Task<DriverReply> Driver::attempt(std::string database, bson::Document command, Retry retry) {
-  if (retry == Retry::kNumbered) command = numbered(command);
-  const int most = retry == Retry::kNever ? 0 : retry == Retry::kOnce ? 1 : kMostRetries;
+Task<DriverReply> Driver::attempt(std::string database, bson::Document command, int mostRetries) {
   DriverReply lost;
   bool isUncertain = false;  // an earlier attempt may have been carried out
   for (int attempt = 0;; ++attempt) {
@@ -100,14 +106,14 @@ Task<DriverReply> Driver::attempt(std::string database, bson::Document command, 
       const bool mayPass = isStateChange(reply.status);
       if (mayPass) drop();
       if (mayPass && isUncertain && reply.outcome == Outcome::kFailed) reply.outcome = Outcome::kUnknown;
-      if (attempt >= most || !mayPass) co_return reply;
+      if (attempt >= mostRetries || !mayPass) co_return reply;
       isUncertain |= reply.outcome == Outcome::kUnknown;
       continue;
     }
     drop();
     isUncertain = true;
     lost.status = body.status();
-    if (attempt >= most) co_return lost;
+    if (attempt >= mostRetries) co_return lost;
   }
 }
 

@@ -48,12 +48,14 @@ class Driver {
         preference_(preference) {}
 
   Task<DriverReply> run(std::string database, bson::Document command, Retry retry);
+  /// Sends the last numbered command again, under its number, as if its answer had been lost.
+  Task<DriverReply> repeat(std::string database);
   /// The server that was selected last.
   const std::string& server() const { return server_; }
   TimePoint now() const { return machine_.environment().now(); }
 
  private:
-  Task<DriverReply> attempt(std::string database, bson::Document command, Retry retry);
+  Task<DriverReply> attempt(std::string database, bson::Document command, int mostRetries);
   /// Selects a server: greets them in turn until one says that it is what is wanted, for at most 30 s.
   Task<Status> select();
   bool isWanted(bson::View hello) const;
@@ -73,6 +75,7 @@ class Driver {
   int32_t lastRequest_ = 0;
   bson::Document session_;  ///< {id: UUID}; made with the first numbered command
   int64_t lastNumber_ = 0;
+  bson::Document lastNumbered_;  ///< command
 };
 
 }  // namespace troupe::sim

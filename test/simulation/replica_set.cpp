@@ -31,8 +31,8 @@ const std::vector<std::string>& ReplicaSet::invariantNames() {
     made.emplace_back(MemberReads::kInvariant);
     made.emplace_back(LogAudit::kInvariant);
     made.emplace_back(kAnswersExplained);
-    for (const char* name :
-         {kRegistersHold, kSessionsHold, kListsHold, kWorkIsDone, SetData::kSameEverywhere, SetData::kNothingLost})
+    for (const char* name : {kRegistersHold, kSessionsHold, kListsHold, kCountersHold, kWorkIsDone,
+                             SetData::kSameEverywhere, SetData::kNothingLost})
       made.emplace_back(name);
     return made;
   }();

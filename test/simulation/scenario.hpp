@@ -73,7 +73,8 @@ enum class WorkKind {
   kJoins,
   kRegisters,
   kLists,
-  kItems
+  kItems,
+  kCounters
 };
 
 struct WorkSpec {
@@ -81,7 +82,9 @@ struct WorkSpec {
   Span every;
   double force = 0;  ///< step-downs: the share that does not wait for anyone
   Span period;       ///< step-downs, freezes: for how long the node will not stand
-  double torn = 0;  ///< registers: the share of compare-and-sets that are a find and an update, for tests of the checks
+  /// For tests of the checks. Registers: the share of compare-and-sets that are a find and an update; counters: of
+  /// operations that are carried out twice.
+  double torn = 0;
 };
 
 /// What runs on the nodes: the programs of scenarios.

@@ -13,6 +13,11 @@ namespace {
 constexpr double kLeastDone = 0.2;
 constexpr double kLeastRate = 2;
 
+/// What all members hold alike: also what a retry is known by. (Images are not: those that a replay makes are marked.)
+constexpr std::pair<const char*, const char*> kCompared[] = {{"test", "items"},     {"test", "lists"},
+                                                             {"test", "registers"}, {"test", "counters"},
+                                                             {"test", "recorded"},  {"config", "transactions"}};
+
 /// A member that is down or no secondary answers nothing: it is asked again.
 bson::Document findAllOf(const char* collection) {
   return bson::doc("find", collection, "sort", bson::doc("_id", 1), "batchSize", 100000, "singleBatch", true,
@@ -40,9 +45,11 @@ bool SetData::isReady() {
 }
 
 Task<void> SetData::makeCollections() {
-  for (const char* collection : {"lists", "registers", "items"}) {
+  for (const char* collection : {"lists", "registers", "items", "counters", "recorded"}) {
+    const bool records = collection == std::string_view("recorded");
     for (bool exists = false; !exists;) {
-      const bson::Document create = bson::doc("create", collection, "writeConcern", majority());
+      const bson::Document create = bson::doc("create", collection, "writeConcern", majority(),
+                                              "changeStreamPreAndPostImages", bson::doc("enabled", records));
       const DriverReply reply = co_await anyPrimary_->run("test", create, Driver::Retry::kNever);
       exists = reply.status.isOK() || reply.status == ErrorCode::kNamespaceExists;
     }
@@ -57,10 +64,11 @@ Task<void> SetData::makeCollections() {
 
 Task<StatusWith<checkers::Contents>> SetData::contentsOf(Driver* driver) {
   checkers::Contents contents;
-  for (const char* collection : {"items", "lists", "registers"}) {
-    const DriverReply reply = co_await driver->run("test", findAllOf(collection), Driver::Retry::kOnce);
+  for (const auto& [database, collection] : kCompared) {
+    const bson::Document find = findAllOf(collection);
+    const DriverReply reply = co_await driver->run(database, find, Driver::Retry::kOnce);
     if (!reply.status.isOK()) co_return reply.status;
-    auto& found = contents[std::string("test.") + collection];
+    auto& found = contents[std::string(database) + "." + collection];
     for (const bson::Element& e : reply.body.view().at("cursor.firstBatch").asArray())
       found.emplace_back(e.asDocument());
   }
@@ -77,7 +85,10 @@ Task<void> SetData::compareMembers() {
   if (byNode.size() == members_.size()) difference_ = checkers::compareReplicas(byNode).broken;
   same_ = difference_.empty();
   if (same_) {
-    const std::string lost = sessions_.items().compare(byNode.begin()->second["test.items"]);
+    auto& contents = byNode.begin()->second;
+    std::string lost = sessions_.items().compare(contents["test.items"]);
+    for (const char* collection : Counters::kCollections)
+      if (lost.empty()) lost = sessions_.counters().compare(collection, contents[std::string("test.") + collection]);
     cluster_.note(TraceEvent::Kind::kNote, "", "audit", lost.empty() ? "finds all well" : "finds", lost);
     if (!lost.empty()) hears_.broken(kNothingLost, lost);
   }

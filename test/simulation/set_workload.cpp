@@ -59,6 +59,7 @@ void SetWorkload::ask(const WorkSpec& work) {
     case WorkKind::kRegisters:
     case WorkKind::kLists:
     case WorkKind::kItems:
+    case WorkKind::kCounters:
       if (data_->ask(work, random_() >> 8)) countAsked();
       return;
     default: return;  // of another program

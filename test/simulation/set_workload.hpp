@@ -24,9 +24,7 @@ class SetWorkload final : public Workload {
   std::string whyNotDone();
 
  private:
-  static bool isOfData(WorkKind kind) {
-    return kind == WorkKind::kRegisters || kind == WorkKind::kLists || kind == WorkKind::kItems;
-  }
+  static bool isOfData(WorkKind kind) { return kind >= WorkKind::kRegisters; }
   void makeData();
   void ask(const WorkSpec& work) override;
   void askForStepDown(const WorkSpec& work);

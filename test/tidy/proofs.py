@@ -9,7 +9,8 @@ _TEST = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST|RC_GTEST_PROP|RC_GTEST_FI
 _PROOF = re.compile(r"`([^`]+)`(?: \(([^)]*)\))?")
 
 
-def _unit_tests(sources):
+def unit_tests(sources):
+    """The names of all tests in C++."""
     return {f"{suite}.{name}" for source in sources if source.is_cpp and source.path.startswith(("test/", "examples/"))
             for suite, name in _TEST.findall(source.text)}
 
@@ -35,7 +36,7 @@ def existing_proofs(sources):
     page = next((source for source in sources if source.path == PAGE), None)
     if not page:
         return
-    tests = _unit_tests(sources)
+    tests = unit_tests(sources)
     scripts = {PurePath(source.path).name: source.text for source in sources if source.path.endswith("_test.py")}
     for number, line in enumerate(page.text.split("\n"), 1):
         cells = [cell.strip() for cell in line.split("|")]

@@ -8,6 +8,7 @@ import singly
 from formatting import formatted
 from functions import functions
 from names import existing_names
+from planted import planted_mutants
 from precompiled import precompiled_headers
 from privileges import PAGE, TABLE, documented_privileges, privileges_page
 from proofs import existing_proofs
@@ -22,8 +23,14 @@ _SITE = 'const FaultSite kTorn("kernel.link.torn", 0.02, "it is torn");\n'
 _PRIVILEGE = '{"operation": "a", "command": {"a": 1}, "needs": ["find on the collection"]}\n'
 _SITES = rules.fault_sites_page([Source("actors/a.cpp", _SITE)])
 
+_MUTANT = '[[mutant]]\nname = "a"\nfile = "storage/a.cpp"\ntext = "f();"\nreplacement = ""\nprogram = "unit_storage"\ntests = "A.*"\n'
+
 # rule, bad example, good example (each a list of path and text)
 CASES = [
+    (planted_mutants, [("test/mutation/a.toml", _MUTANT), ("storage/a.cpp", "f(); f();"), ("test/unit/a_test.cpp", _TEST)],
+     [("test/mutation/a.toml", _MUTANT), ("storage/a.cpp", "f();"), ("test/unit/a_test.cpp", _TEST)]),
+    (planted_mutants, [("test/mutation/a.toml", _MUTANT), ("storage/a.cpp", "f();")],
+     [("test/mutation/a.toml", _MUTANT), ("storage/a.cpp", "g(); f();"), ("test/unit/a_test.cpp", _TEST)]),
     (existing_proofs, [("docs/features.md", "| A-1 | a | works | |\n")], [("docs/features.md", "| A-1 | a | not yet | |\n")]),
     (existing_proofs, [("docs/features.md", _ROW), ("test/unit/a_test.cpp", _TEST)],
      [("docs/features.md", _ROW), ("test/unit/a_test.cpp", _TEST), ("test/integration/a_test.py", "def test_it_holds(self):\n")]),

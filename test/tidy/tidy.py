@@ -12,6 +12,7 @@ import rules  # noqa: E402
 import self_test  # noqa: E402
 from formatting import formatted  # noqa: E402
 from names import existing_names  # noqa: E402
+from planted import planted_mutants  # noqa: E402
 from precompiled import precompiled_headers  # noqa: E402
 from privileges import PAGE, TABLE, documented_privileges, privileges_page  # noqa: E402
 from proofs import existing_proofs  # noqa: E402
@@ -56,7 +57,7 @@ def checks(sources, build):
     for rule in (rules.include_direction, rules.actor_folder_order, rules.recovery_units, rules.units_of_work, rules.guarded_catalog, rules.world_from_environment, rules.header_guards, rules.stray_marks, rules.machine_paths,
                  rules.registered_tests, rules.unit_test_places, rules.documented_schemas, rules.documented_errors, documented_privileges,
                  rules.documented_fault_sites, rules.ordered_error_codes, rules.awaited_lambdas, precompiled_headers,
-                 existing_names, existing_proofs):
+                 existing_names, existing_proofs, planted_mutants):
         skipped = exceptions.get(rule.__name__, ())
         yield rule.__name__, (f for f in rule(sources) if f[0] not in skipped)
     pages = printed_pages(build) if build else None

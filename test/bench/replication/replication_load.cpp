@@ -24,6 +24,13 @@ bson::Document concernOf(const Shape& shape) {
   return bson::doc("w", 1, "j", shape.concern == "journaled");
 }
 
+/// Of the connection whose first operation has that number.
+bson::Uuid sessionIdOf(uint64_t number) {
+  bson::Uuid id;
+  for (size_t i = 0; i < sizeof number; ++i) id.bytes[i] = static_cast<uint8_t>(number >> (8 * i));
+  return id;
+}
+
 std::string textOf(const Shape& shape) {
   RecordMaker maker(shape.bytes);
   std::string text;
@@ -46,6 +53,23 @@ Operation inserts(int port, const Shape& shape) {
     const wire::DocumentSequence sequence{"documents", wire::DocumentRange(document.view().bytes(), 1)};
     const auto reply = session->run(bson::doc("insert", "docs", "writeConcern", concern), {&sequence, 1});
     if (reply["n"].toInt64() != 1 || reply["writeConcernError"]) throw BenchError("not inserted as asked for");
+  };
+}
+
+/// As a driver sends them: each insert under the next number of its connection's session.
+Operation numberedInserts(int port, const Shape& shape) {
+  auto session = std::make_shared<CommandClient>(port);
+  auto numbered = std::make_shared<int64_t>(0);
+  return [session, numbered, id = bson::Document(), text = textOf(shape),
+          concern = concernOf(shape)](uint64_t number) mutable {
+    if (id.empty()) id = bson::doc("id", sessionIdOf(number));
+    const bson::Document document = documentOf(number, text);
+    const wire::DocumentSequence sequence{"documents", wire::DocumentRange(document.view().bytes(), 1)};
+    const auto command =
+        bson::doc("insert", "docs", "writeConcern", concern, "lsid", id, "txnNumber", int64_t{++*numbered});
+    const auto reply = session->run(command, {&sequence, 1});
+    if (reply["n"].toInt64() != 1 || reply["writeConcernError"] || reply["retriedStmtIds"])
+      throw BenchError("not inserted as asked for");
   };
 }
 
@@ -123,6 +147,7 @@ int main(int argc, char** argv) {
       if (work == "etcd-put") return etcdPut(port, shape.bytes);
       if (work == "find") return finds(port, shape);
       if (work == "insert") return inserts(port, shape);
+      if (work == "insert-numbered") return numberedInserts(port, shape);
       throw BenchError("no such work: " + work);
     };
     const Load load = runLoad(arguments.number("connections"), arguments.decimal("seconds"), arguments.decimal("rate"),

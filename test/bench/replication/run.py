@@ -2,7 +2,7 @@
 """The replication benchmarks: real processes of a set of ours against etcd, against a node that stands alone, against
 raw WiredTiger, or against a bound. Prints a table; called by `./dev bench replication`, which builds and installs.
 
-usage: run.py [--quick] [--only ROW]...    rows: writes oplog apply lag failover step-down initial-sync rollback reads
+usage: run.py [--quick] [--only ROW]...    rows: writes oplog apply lag failover step-down initial-sync rollback reads retries
 """
 import argparse
 import json
@@ -251,8 +251,18 @@ def reads(sizes):
                 "local read there", lambda: load(member.port, pid, sizes, work="find", read="local", records=20_000), floor=0.9)
 
 
+def retries(sizes):
+    with troupe_set() as group:
+        group.initiate()
+        primary = group.settled()
+        for concern in ("one", "majority"):
+            compare(f"retryable insert, w:{concern}, three members", "inserts/s", sizes.rounds,
+                    lambda c=concern: load(primary.port, pids_of(group), sizes, work="insert-numbered", concern=c),
+                    "plain insert", lambda c=concern: load(primary.port, pids_of(group), sizes, work="insert", concern=c), floor=0.8)
+
+
 ROWS = {"writes": writes, "oplog": oplog, "apply": apply, "lag": lag, "failover": failover, "step-down": step_down, "initial-sync": initial_sync,
-        "rollback": rollback, "reads": reads}
+        "rollback": rollback, "reads": reads, "retries": retries}
 
 
 def main():

@@ -114,6 +114,70 @@ TEST_F(RetryableWriteTest, AFindAndModifyAnswersWithTheSameDocument) {  // SES-0
   EXPECT_EQ(codeOf(kUpdate, 5), kIncompleteHistory);
 }
 
+/// SES-020, SES-022: both ways may be mixed in one history; each entry is answered in the way in which it was written.
+TEST_F(RetryableWriteTest, AFindAndModifyAnswersAlikeWithItsImageInTheLog) {
+  constexpr const char* kUpdate = R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}})";
+  constexpr const char* kNew =
+      R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "new": true})";
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}, {"_id": 2}]})"));
+  const auto setAside = [&](const char* value) {
+    ASSERT_TRUE(succeeds(
+        (std::string(R"({"setParameter": 1, "storeFindAndModifyImagesInSideCollection": )") + value + "}").c_str(),
+        "admin"));
+  };
+  setAside("false");
+  expectOnce(kUpdate, 1);
+  expectOnce(kNew, 2);
+  expectOnce(R"({"findAndModify": "c", "query": {"_id": 2}, "remove": true})", 3);
+  EXPECT_TRUE(batch(R"({"find": "image_collection"})", "config").empty());
+  const bson::Document classic = send(kNew, 4);
+  setAside("true");
+  EXPECT_EQ(shown(send(kNew, 4)), shown(classic));
+  const bson::Document aside = send(kUpdate, 5);
+  EXPECT_EQ(batch(R"({"find": "image_collection"})", "config").size(), 1u);
+  setAside("false");
+  EXPECT_EQ(shown(send(kUpdate, 5)), shown(aside));
+  EXPECT_EQ(codeOf(kNew, 5), kAnotherStatement);
+}
+
+TEST_F(RetryableWriteTest, AnImageOfAnotherWriteIsNoAnswer) {  // SES-021
+  constexpr const char* kFirst =
+      R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "stmtId": 0})";
+  constexpr const char* kSecond =
+      R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "stmtId": 1})";
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}]})"));
+  ASSERT_TRUE(send(kFirst, 1)["ok"].truthy());
+  ASSERT_TRUE(send(kSecond, 1)["ok"].truthy());
+  EXPECT_EQ(codeOf(kFirst, 1), kIncompleteHistory) << "a session has one image";
+  EXPECT_EQ(retried(send(kSecond, 1)), "1");
+  ASSERT_TRUE(succeeds(
+      R"({"update": "image_collection", "updates": [{"q": {}, "u": {"$set": {"invalidated": true}}}]})", "config"));
+  EXPECT_EQ(codeOf(kSecond, 1), kIncompleteHistory);
+  EXPECT_EQ(batch(R"({"find": "c"})"), std::vector<std::string>({R"({ "_id" : 1, "n" : 2 })"}));
+}
+
+TEST_F(RetryableWriteTest, ARetryAwaitsItsWriteConcernItself) {
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"w": 2}})";
+  const bson::Document first = send(kInsert, 1), second = send(kInsert, 1);
+  EXPECT_TRUE(first["writeConcernError"].ok()) << "the set has one member";
+  EXPECT_EQ(retried(second), "0");
+  EXPECT_EQ(second.view().at("writeConcernError.code").toInt64(), first.view().at("writeConcernError.code").toInt64());
+}
+
+TEST_F(RetryableWriteTest, RecordedDocumentsAnswerRetries) {  // SES-025
+  ASSERT_TRUE(succeeds(R"({"create": "c", "changeStreamPreAndPostImages": {"enabled": true}})"));
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}]})"));
+  expectOnce(R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "new": true})", 1);
+  EXPECT_EQ(batch(R"({"find": "image_collection"})", "config").size(), 1u);
+  expectOnce(R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}})", 2);
+  expectOnce(R"({"findAndModify": "c", "query": {"_id": 1}, "remove": true})", 3);
+  const auto both =
+      batch(R"({"find": "oplog.rs", "filter": {"preImageOpTime": {"$exists": true}, "needsRetryImage": "postImage"}})",
+            "local");
+  EXPECT_EQ(both.size(), 1u);
+  EXPECT_EQ(batch(R"({"find": "oplog.rs", "filter": {"op": "n", "ns": "test.c"}})", "local").size(), 3u);
+}
+
 TEST_F(RetryableWriteTest, ABulkWriteIsDoneOnce) {
   constexpr const char* kBulk = R"({"bulkWrite": 1, "nsInfo": [{"ns": "test.c"}], "ops": [
       {"insert": 0, "document": {"_id": 1, "n": 0}}, {"insert": 0, "document": {"_id": 2, "n": 0}},

@@ -1,6 +1,9 @@
 #include "actors/replication/batch_writer.hpp"
 
+#include <map>
+
 #include "storage/locks/lock_manager.hpp"
+#include "storage/sessions/retryable_writes.hpp"
 #include "test/unit/storage/oplog/member_fixture.hpp"
 #include "test/unit/storage/oplog/primary_fixture.hpp"
 
@@ -70,6 +73,38 @@ TEST_P(BatchWriterTest, TheFirstFailureOfAWriterIsThatOfTheBatch) {
   const Status written = writeAll(entries);
   EXPECT_EQ(written.code(), ErrorCode::kNoSuchKey);
   EXPECT_EQ(locks.inUse(), 0u) << "no writer is left behind";
+}
+
+/// SES-021: images are read when the documents are there, by the one writer of their session.
+TEST_P(BatchWriterTest, ABatchHoldsAnyNumberOfImagesOfASession) {
+  for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})
+    make(ns->toString().c_str());
+  ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
+  const storage::SessionTables tables(*catalog);
+  std::map<int64_t, bson::Document> documents;
+  for (int64_t number = 1; number <= 30; ++number) {
+    storage::RetryableWrites session(doc("id", number % 2), tables);
+    ASSERT_TRUE(session.begin(number).isOK());
+    operation->session.txnNumber = number;
+    operation->retryable = &session;
+    operation->retryImage = number % 3 == 0 ? storage::RetryImage::kBefore : storage::RetryImage::kAfter;
+    const auto id = static_cast<int>(number % 3) + 1;
+    bson::Document& document = documents.try_emplace(id, doc("_id", id)).first->second;
+    const bson::Document before = document;
+    document = doc("_id", id, "n", number);
+    const Status changed = inUnit([&]() -> Status {
+      TROUPE_ASSIGN(const auto at, current()->findById(rec(), before["_id"]));
+      return current()->update(rec(), *at, before, document);
+    });
+    ASSERT_TRUE(changed.isOK()) << changed.toString();
+    operation->retryable = nullptr;
+    operation->retryImage = storage::RetryImage::kNone;
+    operation->session.txnNumber.reset();
+  }
+  const Status written = writeAll(log());
+  ASSERT_TRUE(written.isOK()) << written.toString();
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
+  EXPECT_EQ(locks.inUse(), 0u);
 }
 
 TROUPE_ON_BOTH_ENGINES(BatchWriterTest);

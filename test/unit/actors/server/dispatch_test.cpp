@@ -122,6 +122,24 @@ TEST_F(DispatchTest, FailCommandKnowsTheApplicationOfTheHelloItself) {
   EXPECT_EQ(server.run(hello, "admin", shop)["code"].toInt64(), 8);
 }
 
+/// Else a test that makes commands fail would stop the replication that it looks at.
+TEST_F(DispatchTest, FailCommandLeavesTheClusterAloneUnlessTold) {
+  const auto member = server.connect();
+  member->users.push_back({.name = "__system", .database = "local", .internal = true});
+  member->usersChanged();
+  const auto ping = [&](const std::shared_ptr<Client>& from) {
+    return server.run(R"({"ping": 1})"_json, "admin", from)["code"].toInt64();
+  };
+  ASSERT_TRUE(armFailCommand(R"("alwaysOn")", R"({"failCommands": ["ping"], "errorCode": 8})").isOK());
+  EXPECT_EQ(ping(server.client), 8);
+  EXPECT_EQ(ping(member), 0);
+  ASSERT_TRUE(armFailCommand(R"("alwaysOn")",
+                             R"({"failCommands": ["ping"], "errorCode": 8, "failInternalCommands": true})")
+                  .isOK());
+  EXPECT_EQ(ping(member), 8);
+  EXPECT_EQ(ping(server.client), 8);
+}
+
 TEST_F(DispatchTest, FailCommandCanCloseTheConnection) {
   ASSERT_TRUE(armFailCommand(R"({"times": 1})", R"({"failCommands": ["ping"], "closeConnection": true})").isOK());
   const auto client = server.connect();

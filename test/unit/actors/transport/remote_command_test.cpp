@@ -75,7 +75,8 @@ class RemoteCommandTest : public LinkTest {
   /// A command that waits on the server for a minute.
   bson::Document blocked() {
     server.run(R"({"configureFailPoint": "failCommand", "mode": "alwaysOn",
-                   "data": {"failCommands": ["ping"], "blockConnection": true, "blockTimeMS": 60000}})"_json,
+                   "data": {"failCommands": ["ping"], "blockConnection": true, "blockTimeMS": 60000,
+                            "failInternalCommands": true}})"_json,
                "admin");
     return bson::doc("ping", 1);
   }

@@ -149,6 +149,26 @@ TEST_P(BatchUnitsTest, AFailureLeavesNothingOfItsUnit) {
   EXPECT_EQ(member.countAt(at(9), "test.c"), 0);
 }
 
+/// Else a replay would meet the same unit again and again.
+TEST(UntilItFits, HalvesAUnitThatIsTooLargeForTheCache) {
+  const auto holding = [](size_t fits, std::vector<size_t>& tried, size_t available, UnitLimits& limits) {
+    return untilItFits(available, limits, [&]() -> StatusWith<size_t> {
+      const size_t count = std::min(available, limits.maxEntries);
+      tried.push_back(count);
+      if (count > fits) return Status(ErrorCode::kTransactionTooLargeForCache, "too large");
+      return count;
+    });
+  };
+  std::vector<size_t> tried;
+  UnitLimits limits{.maxEntries = 100};
+  EXPECT_EQ(*holding(7, tried, 50, limits), 6u);
+  EXPECT_THAT(tried, ElementsAre(50, 25, 12, 6));
+  EXPECT_EQ(limits.maxEntries, 6u) << "kept for the units that follow";
+  tried.clear();
+  EXPECT_EQ(holding(0, tried, 2, limits).status(), ErrorCode::kTransactionTooLargeForCache) << "one alone is";
+  EXPECT_THAT(tried, ElementsAre(2, 1));
+}
+
 TROUPE_ON_BOTH_ENGINES(BatchUnitsTest);
 
 }  // namespace troupe::storage

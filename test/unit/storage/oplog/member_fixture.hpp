@@ -6,7 +6,7 @@
 
 #include "storage/oplog/batch_units.hpp"
 #include "storage/oplog/operation_applier.hpp"
-#include "storage/sessions/session_tables.hpp"
+#include "storage/sessions/applied_sessions.hpp"
 #include "storage/validation/validate.hpp"
 #include "test/unit/storage/catalog/catalog_fixture.hpp"
 
@@ -66,7 +66,9 @@ class Member : public CatalogFixture {
     TROUPE_ASSIGN(const OplogEntry parsed, OplogEntry::parse(entry));
     TROUPE_TRY(OperationApplier(*catalog, mode_).apply(operation, parsed));
     const OplogEntry* const one = &parsed;
-    return parsed.session ? SessionTables(*catalog).putInUnit(operation, {&one, 1}, {}).status() : Status::OK();
+    UnitLimits limits;
+    return parsed.session ? AppliedSessions(*catalog, mode_).putInUnit(operation, {&one, 1}, limits).status()
+                          : Status::OK();
   }
   Status applyAll(const std::vector<bson::Document>& entries) {
     for (const bson::Document& entry : entries) TROUPE_TRY(apply(entry).withContext(bson::toRelaxedJson(entry)));

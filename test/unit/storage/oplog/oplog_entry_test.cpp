@@ -97,7 +97,7 @@ TEST(OplogEntry, SaysWhatIsWrongWithIt) {
             "oplog entry: 'ui' must be a UUID");
   EXPECT_EQ(entryFailure(altered(insert, "h", "1")), "oplog entry: the field 'h' is not known");
   EXPECT_EQ(entryFailure(altered(insert, "lsid", nullptr)),
-            "oplog entry: 'txnNumber', 'stmtId' and 'needsRetryImage' need an 'lsid'");
+            "oplog entry: 'txnNumber', 'stmtId', 'postImageOpTime' and 'needsRetryImage' need an 'lsid'");
   EXPECT_EQ(entryFailure(altered(insert, "stmtId", "[1, \"x\"]")),
             "oplog entry: 'stmtId' must be an int or an array of such");
   EXPECT_EQ(entryFailure(altered(insert, "prevOpTime", R"({"t": {"$numberLong": "1"}})")),

@@ -182,6 +182,119 @@ TEST_P(RetryableWritesTest, AFindAndModifyKeepsTheDocumentThatItAnswersWith) {  
   EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool)) << "members keep it as well";
 }
 
+/// The note that an entry refers to, as text; "none".
+std::string noteText(const std::vector<bson::Document>& log, const bson::Document& entry, const char* field) {
+  const bson::Element place = entry[field];
+  if (!place) return "none";
+  for (const bson::Document& each : log)
+    if (each["ts"].asTimestamp() == place.asDocument()["ts"].asTimestamp() && each["op"].asString() == "n")
+      return bson::toRelaxedJson(bson::Document(each["o"].asDocument()));
+  return "missing";
+}
+
+TEST_P(RetryableWritesTest, InTheClassicWayAnImageIsANoteAheadOfItsEntry) {  // SES-020
+  ASSERT_TRUE(insertAll({1}).isOK());
+  const bson::Document before = doc("_id", 1), changed = doc("_id", 1, "x", 1);
+  begin(8);
+  writes->keepImagesAside(false);
+  operation->retryImage = RetryImage::kAfter;
+  ASSERT_TRUE(change(1, before, changed).isOK());
+  EXPECT_EQ(noteText(log(), entries().back(), "postImageOpTime"), bson::toRelaxedJson(changed));
+  EXPECT_EQ(noteText(log(), entries().back(), "preImageOpTime"), "none");
+  operation->retryImage = RetryImage::kBefore;
+  ASSERT_TRUE(change(1, changed, {}, 1).isOK());
+  EXPECT_EQ(noteText(log(), entries().back(), "preImageOpTime"), bson::toRelaxedJson(changed));
+  EXPECT_FALSE(entries().back().view().has("needsRetryImage"));
+  operation->retryImage = RetryImage::kNone;
+  EXPECT_EQ(entries().back()["prevOpTime"].asDocument()["ts"].asTimestamp(),
+            entries()[entries().size() - 2]["ts"].asTimestamp())
+      << "the chain passes the notes by";
+  EXPECT_TRUE(tables->findImage(rec(), sessionNamed(1))->empty());
+  rec().abandonSnapshot();
+  Member member;
+  ASSERT_TRUE(member.make(*current("test.c")));
+  ASSERT_TRUE(member.applyAll(log()).isOK());
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool)) << "notes change nothing";
+}
+
+TEST_P(RetryableWritesTest, ACollectionRecordsTheDocumentBeforeEachChange) {  // SES-023, SES-025
+  CollectionChange records;
+  records.recordPreImages = true;
+  ASSERT_TRUE(modify("test.c", records).isOK());
+  ASSERT_TRUE(insertAll({1, 2}).isOK());
+  const bson::Document before = doc("_id", 1), changed = doc("_id", 1, "x", 1);
+  begin(8);
+  operation->retryImage = RetryImage::kAfter;
+  const uint32_t last = entries().back()["ts"].asTimestamp().increment;
+  ASSERT_TRUE(change(1, before, changed).isOK());
+  const bson::Document update = entries().back();
+  EXPECT_EQ(noteText(log(), update, "preImageOpTime"), bson::toRelaxedJson(before));
+  EXPECT_EQ(update["needsRetryImage"].asString(), "postImage");
+  EXPECT_EQ(update["preImageOpTime"].asDocument()["ts"].asTimestamp().increment, last + 1);
+  EXPECT_EQ(update["ts"].asTimestamp().increment, last + 3) << "the time between stays free";
+  operation->retryImage = RetryImage::kBefore;
+  ASSERT_TRUE(change(1, changed, {}, 1).isOK());
+  const bson::Document removal = entries().back();
+  EXPECT_EQ(noteText(log(), removal, "preImageOpTime"), bson::toRelaxedJson(changed));
+  EXPECT_FALSE(removal.view().has("needsRetryImage")) << "a retry is answered from the note";
+  EXPECT_EQ(removal["ts"].asTimestamp().increment, last + 5);
+  operation->retryImage = RetryImage::kNone;
+  operation->retryable = nullptr;
+  operation->session.txnNumber.reset();
+  ASSERT_TRUE(change(2, doc("_id", 2), {}).isOK());
+  EXPECT_EQ(noteText(log(), log().back(), "preImageOpTime"), bson::toRelaxedJson(doc("_id", 2)))
+      << "also without a session";
+  Member member;
+  ASSERT_TRUE(member.make(*current("test.c")));
+  ASSERT_TRUE(member.applyAll(log()).isOK());
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
+}
+
+/// A rollback goes back to the time of any entry, and finds the image of that time.
+TEST_P(RetryableWritesTest, AMemberKeepsEachImageOfABatch) {  // SES-021
+  ASSERT_TRUE(insertAll({1, 2}).isOK());
+  bson::Document document = doc("_id", 1);
+  for (int64_t number = 8; number < 14; ++number) {
+    begin(number);
+    operation->retryImage = number % 2 == 0 ? RetryImage::kAfter : RetryImage::kBefore;
+    const bson::Document next = number == 13 ? bson::Document() : doc("_id", 1, "n", number);
+    ASSERT_TRUE(change(1, document, next).isOK());
+    document = next;
+  }
+  operation->retryImage = RetryImage::kNone;
+  Member member;
+  ASSERT_TRUE(member.make(*current("test.c")));
+  std::vector<bson::Document> own = log();
+  std::erase_if(own, [](const bson::Document& each) { return each["op"].asString() == "c"; });
+  for (const bson::Document& each : log())
+    if (each["op"].asString() == "c") ASSERT_TRUE(member.apply(each).isOK());
+  const auto stretch = OplogStretch::parse(own).value();
+  std::vector<const OplogEntry*> all;
+  for (const OplogEntry& each : stretch.entries) all.push_back(&each);
+  OperationContext applier({.sessions = *member.pool}, OperationOrigin::kApplier);
+  UnitLimits limits;
+  ASSERT_EQ(*applyInUnit(OperationApplier(*member.catalog, ApplyMode::kFollowing), applier, all, limits), all.size());
+  const AppliedSessions sessions(*member.catalog, ApplyMode::kFollowing);
+  EXPECT_TRUE(sessions.readsDocuments(stretch.entries));
+  limits = {.maxEntries = 3};
+  for (std::span<const OplogEntry* const> left = all; !left.empty();) {
+    const auto done = sessions.putInUnit(applier, left, limits);
+    ASSERT_TRUE(done.isOK()) << done.status().toString();
+    EXPECT_LE(*done, 3u);
+    left = left.subspan(*done);
+  }
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
+  for (const bson::Document& entry : entries()) {
+    if (!entry.view().has("needsRetryImage")) continue;
+    const auto imageAt = [&](const SessionTables& kept, SessionPool& of) {
+      OperationContext reader({.sessions = of});
+      EXPECT_TRUE(reader.recoveryUnit().setReadSource(ReadSource::kProvided, entry["ts"].asTimestamp()).isOK());
+      return bson::toRelaxedJson(kept.findImage(reader.recoveryUnit(), sessionNamed(1)).value());
+    };
+    EXPECT_EQ(imageAt(SessionTables(*member.catalog), *member.pool), imageAt(*tables, *pool));
+  }
+}
+
 TEST_P(RetryableWritesTest, AnImageThatAReplayMakesIsNoAnswer) {
   ASSERT_TRUE(insertAll({1}).isOK());
   begin(8);

@@ -1,0 +1,217 @@
+// Writes of a node's own services: carried out once, whatever becomes of the answers.
+#include "actors/server/retryable_runs.hpp"
+
+#include <deque>
+#include <optional>
+
+#include "actors/replication/remote_members.hpp"
+#include "test/unit/actors/commands/primary_node.hpp"
+
+namespace troupe::server {
+namespace {
+
+using namespace std::chrono_literals;
+using bson::operator""_json;
+using commands::CommandNode;
+
+/// The way to a primary, on which questions or answers are lost.
+class LossyWay final : public replication::RemoteMembers {
+ public:
+  /// What becomes of an attempt.
+  struct Fate {
+    bool arrives = true;
+    Status answer;  ///< in place of the node's, if it is a failure
+  };
+  explicit LossyWay(CommandNode& primary) : primary_(primary) {}
+
+  std::deque<Fate> fates;  ///< of the next attempts, in their order
+  std::vector<bson::Document> sent;
+
+  Task<StatusWith<bson::Document>> run(replication::NodeName, std::string database, bson::Document command,
+                                       Duration timeout) override {
+    sent.push_back(command);
+    Fate fate;
+    if (!fates.empty()) {
+      fate = fates.front();
+      fates.pop_front();
+    }
+    co_await primary_.node.nextTurn();
+    bson::Document reply;
+    if (fate.arrives) reply = co_await carryOut(std::move(database), std::move(command));
+    if (fate.answer == ErrorCode::kMaxTimeMSExpired) co_await primary_.node.sleepFor(timeout);
+    if (!fate.answer.isOK()) co_return fate.answer;
+    if (reply["ok"].truthy()) co_return reply;
+    co_return Status(static_cast<ErrorCode>(reply["code"].toInt64(1)), std::string(reply["errmsg"].toStringOr()));
+  }
+  Task<StatusWith<std::unique_ptr<replication::RemoteDocuments>>> read(replication::NodeName, std::string,
+                                                                       bson::Document, size_t) override {
+    co_return Status(ErrorCode::kCommandNotSupported, "services only write here");
+  }
+
+ private:
+  Task<bson::Document> carryOut(std::string database, bson::Document command) {
+    commands::Exchange exchange(wire::buildRequest(++last_, database, command), *primary_.server, *primary_.client,
+                                primary_.time->now());
+    co_await dispatch(exchange.request);
+    co_return exchange.takeReply();
+  }
+  CommandNode& primary_;
+  int32_t last_ = 1000;
+};
+
+constexpr const char* kInsert = R"({"insert": "c", "documents": [{"n": 1}]})";
+constexpr const char* kCount = R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}},
+                                   "upsert": true, "new": true})";
+
+}  // namespace
+
+class RetryableRunsTest : public ::testing::Test {
+ protected:
+  RetryableRunsTest() { commands::becomePrimary(server); }
+  void TearDown() override { running.clear(); }
+
+  using Outcome = std::shared_ptr<std::optional<StatusWith<bson::Document>>>;
+  static Task<void> keep(Task<StatusWith<bson::Document>> run, Outcome outcome) {
+    outcome->emplace(co_await std::move(run));
+  }
+  Outcome begin(const char* command, Duration time = 60s) {
+    auto outcome = std::make_shared<std::optional<StatusWith<bson::Document>>>();
+    auto run = runs.run("test", bson::fromJson(command).value(), server.time->now() + time);
+    server.node.start(keep(std::move(run), outcome));
+    server.node.run();
+    return outcome;
+  }
+  StatusWith<bson::Document> run(const char* command, Duration time = 60s) {
+    const auto outcome = begin(command, time);
+    for (int steps = 0; !*outcome && steps < 12'000; ++steps) server.node.advance(10ms);
+    return *outcome ? **outcome : StatusWith<bson::Document>(Status(ErrorCode::kInternalError, "it did not end"));
+  }
+  size_t documents() {
+    const bson::Document found = server.run(R"({"find": "c"})"_json);
+    size_t count = 0;
+    for ([[maybe_unused]] const bson::Element& each : found.view().at("cursor.firstBatch").asArray()) ++count;
+    return count;
+  }
+  static int64_t numberOf(const bson::Document& command) { return command["txnNumber"].toInt64(); }
+
+  CommandNode server{{.name = "n1:1", .replicaSet = "rs"}};
+  LossyWay way{server};
+  RetryableRuns runs{server.node, way, "n1:1"};
+  std::vector<Outcome> running;
+};
+
+TEST_F(RetryableRunsTest, AnAnswerThatIsLostIsAskedForAgain) {
+  for (const ErrorCode lost :
+       {ErrorCode::kHostUnreachable, ErrorCode::kMaxTimeMSExpired, ErrorCode::kNotWritablePrimary,
+        ErrorCode::kInterruptedDueToReplStateChange, ErrorCode::kInterruptedAtShutdown}) {
+    way.sent.clear();
+    const size_t before = documents();
+    way.fates = {{true, {lost, "lost"}}, {false, {lost, "lost"}}, {true, {lost, "lost"}}};
+    const auto reply = run(kInsert);
+    ASSERT_TRUE(reply.isOK()) << reply.status().toString();
+    EXPECT_EQ((*reply)["n"].toInt64(), 1);
+    EXPECT_TRUE((*reply)["retriedStmtIds"].ok()) << "the first attempt had done it";
+    EXPECT_EQ(documents(), before + 1);
+    ASSERT_EQ(way.sent.size(), 4u);
+    for (const bson::Document& each : way.sent) EXPECT_EQ(each, way.sent.front()) << "the same session and number";
+  }
+}
+
+TEST_F(RetryableRunsTest, ALostFindAndModifyIsAnsweredWithItsDocument) {
+  for (int n = 1; n <= 3; ++n) {
+    way.fates = {{true, {ErrorCode::kHostUnreachable, "lost"}}};
+    const auto reply = run(kCount);
+    ASSERT_TRUE(reply.isOK()) << reply.status().toString();
+    EXPECT_EQ(reply->view().at("value.n").toInt64(), n);
+  }
+  EXPECT_EQ(runs.sessions(), 1u) << "one after the other they use one session";
+  EXPECT_EQ(numberOf(way.sent.back()), 3);
+}
+
+TEST_F(RetryableRunsTest, AnAnsweredFailureIsFinal) {
+  for (const ErrorCode code : {ErrorCode::kInternalError, ErrorCode::kNoSuchKey, ErrorCode::kDuplicateKey,
+                               ErrorCode::kUnauthorized, ErrorCode::kTransactionTooOld, ErrorCode::kInterrupted}) {
+    way.sent.clear();
+    way.fates = {{true, {code, "answered"}}};
+    EXPECT_EQ(run(kInsert).status().code(), code);
+    EXPECT_EQ(way.sent.size(), 1u);
+  }
+}
+
+TEST_F(RetryableRunsTest, AWriteConcernThatFailsWithItsPrimaryIsAwaitedAgain) {
+  const auto fail = [&](int code) {
+    const std::string data =
+        R"({"failCommands": ["insert"], "writeConcernError": {"errmsg": "x", "code": )" + std::to_string(code) + "}}";
+    server.run(
+        bson::fromJson(R"({"configureFailPoint": "failCommand", "mode": {"times": 1}, "data": )" + data + "}").value(),
+        "admin");
+  };
+  fail(91);
+  const auto safe = run(kInsert);
+  ASSERT_TRUE(safe.isOK());
+  EXPECT_FALSE((*safe)["writeConcernError"].ok());
+  EXPECT_EQ(documents(), 1u);
+  EXPECT_EQ(way.sent.size(), 2u);
+  fail(64);
+  const auto late = run(kInsert);
+  ASSERT_TRUE(late.isOK());
+  EXPECT_EQ(late->view().at("writeConcernError.code").toInt64(), 64) << "that is the caller's to judge";
+  EXPECT_EQ(way.sent.size(), 3u);
+}
+
+TEST_F(RetryableRunsTest, EndsAtItsDeadline) {
+  for (int i = 0; i < 1000; ++i) way.fates.push_back({false, {ErrorCode::kHostUnreachable, "cut off"}});
+  const TimePoint begun = server.time->now();
+  const Status failure = run(kInsert, 5s).status();
+  EXPECT_EQ(failure, ErrorCode::kHostUnreachable);
+  EXPECT_NE(failure.reason().find("not known"), std::string::npos) << failure.reason();
+  EXPECT_LE(server.time->now() - begun, 5s + 20ms);
+  EXPECT_GE(server.time->now() - begun, 4900ms);
+  EXPECT_LT(way.sent.size(), 30u) << "it pauses between attempts";
+  EXPECT_EQ(run(kInsert, 0s).status(), ErrorCode::kMaxTimeMSExpired);
+}
+
+TEST_F(RetryableRunsTest, RunsAtOnceHaveSessionsOfTheirOwn) {
+  const auto one = begin(kInsert), two = begin(kInsert);
+  ASSERT_TRUE(*one && *two);
+  ASSERT_TRUE((*one)->isOK() && (*two)->isOK());
+  const auto three = begin(kInsert);
+  EXPECT_LE(runs.sessions(), 2u);
+  EXPECT_EQ(documents(), 3u);
+}
+
+/// Whoever drops a run leaves its session: what is still on its way under the old number comes too late.
+TEST_F(RetryableRunsTest, ADroppedRunGivesItsSessionBack) {
+  way.fates = {{false, {ErrorCode::kMaxTimeMSExpired, "no answer"}}};
+  {
+    Node asker{{.name = "asker", .environment = server.time, .manual = true}};
+    RetryableRuns others(asker, way, "n1:1");
+    auto outcome = std::make_shared<std::optional<StatusWith<bson::Document>>>();
+    asker.start(keep(others.run("test", bson::fromJson(kInsert).value(), server.time->now() + 60s), outcome));
+    asker.run();
+    server.node.run();
+    EXPECT_FALSE(*outcome);
+    asker.shutdown();
+    EXPECT_EQ(others.sessions(), 1u);
+  }
+  ASSERT_EQ(way.sent.size(), 1u);
+  const bson::Document left = way.sent.front();
+  const auto next = [&](int64_t number) {
+    bson::Builder b;
+    b.append("insert", "c").append("documents", bson::array(bson::doc("n", number)));
+    b.append("lsid", left["lsid"]).append("txnNumber", number);
+    return server.run(b.finish());
+  };
+  EXPECT_TRUE(next(2)["ok"].truthy());
+  EXPECT_EQ(static_cast<ErrorCode>(server.run(left)["code"].toInt64()), ErrorCode::kTransactionTooOld);
+  EXPECT_EQ(documents(), 1u);
+}
+
+TEST(IsSentAgain, WhatPassesByItself) {
+  EXPECT_TRUE(isSentAgain({ErrorCode::kPrimarySteppedDown, ""}));
+  EXPECT_TRUE(isSentAgain({ErrorCode::kMaxTimeMSExpired, ""}));
+  EXPECT_FALSE(isSentAgain(Status::OK()));
+  EXPECT_FALSE(isSentAgain({ErrorCode::kInternalError, ""}));
+}
+
+}  // namespace troupe::server
