@@ -51,10 +51,10 @@ def freeze(scene, primary):
         for number, connection in enumerate(connections):
             scene.send_stray(connection, number)
         scene.await_successor(primary)
-        scene.mark()
+        scene.fault.held = time.monotonic() - begun
+        scene.mark()  # a majority goes on without the frozen one
     finally:
         os.kill(primary.process.pid, signal.SIGCONT)
-    scene.fault.held = time.monotonic() - begun
     taken = 0
     for connection in connections:
         with connection:

@@ -2,7 +2,7 @@
 
 A writer has lanes, each with one write under way at a time. A write adds one to a counter of its lane (by `update`, or by `modify`, whose answer is
 the new value) or inserts a document (`insert`). Its outcome is what its driver said: `acknowledged`; `failed`: the server said so, and that another
-attempt is of no use; `unknown`: the driver gave up after its one retry, so the write is there or it is not.
+attempt is of no use; `unknown`: the driver gave up, at the latest after its one retry; the write is there or it is not.
 """
 import bisect
 import collections
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 Write = collections.namedtuple("Write", "writer lane kind number outcome begun ended value said")
 
-# A driver sends a write a second time, to the primary that it finds then. A failover may meet both attempts of what a lane has under way, and so
-# leaves at most this many unknown outcomes for each lane. The next write of the lane finds the new primary.
+# A driver sends a write a second time, to the primary that it finds then. What remains unknown is at most what a lane has under way when its server
+# fails: the next write of the lane finds the new primary. Drivers in use leave these: the Node driver (7.9) does not retry on a connection that breaks
+# when another one of its pool, or its monitor, has noticed before; PyMongo 3.11.0 overlooks the label of a write concern that was not met.
 UNKNOWN_PER_LANE = 1
 
 
@@ -22,7 +23,7 @@ class Fault:
     kind: str
     begun: float
     over: float = float("inf")
-    held: float = 0  # so long a frozen process kept requests without an answer, which no driver can end
+    held: float = 0  # seconds until another one led when the primary was frozen: an election timeout that no driver can shorten
     rolled_back: bool = False
 
     def met(self, write):

@@ -21,7 +21,7 @@ export async function writeUntilEnd(driver, name, lanes, pauseMs, kinds) {
         value = await kinds[kind](`${name}-${lane}`, number);
       } catch (error) {
         outcome = outcomeOf(error, driver);
-        said = `${error.name} ${error.code ?? ""} ${error.message}`.replace(/\s+/g, " ").slice(0, 300);
+        said = `${error.name} ${error.code ?? ""} [${error.errorLabels ?? ""}] ${error.message}`.replace(/\s+/g, " ").slice(0, 300);
       }
       const fields = [lane, kind, number, outcome, begun.toFixed(3), (Date.now() / 1000).toFixed(3), value, said];
       process.stdout.write(`${fields.join("\t")}\n`);

@@ -16,8 +16,8 @@ from .faults import KINDS
 from .history import Fault, Pauses, judge, table
 from .writers import DRIVERS, Writer, await_writes
 
-# What a driver may notice of a failover, besides the time for which a frozen process keeps requests: the election (a timeout of one second), its own
-# search for the new primary, and the first majority of that.
+# What a driver may notice of a failover: the election (a timeout of one second), its own search for the new primary, and the first majority of that.
+# When the primary is frozen the time until another one leads comes first.
 LONGEST_PAUSE = 8 * SLOWNESS
 SETTLE_SECONDS = 60
 READ_ANYWHERE = {"$readPreference": {"mode": "secondaryPreferred"}}
@@ -42,7 +42,7 @@ class Run:
             self.group.initiate()
             self.group.settled(SETTLE_SECONDS)
             self.writers = [Writer(driver, self.uri, self.folder) for driver in DRIVERS]
-            await_writes(self.writers, 0)
+            await_writes(self.writers, 0, least=30)  # their monitors stream by then
         except BaseException:
             self.__exit__(True)
             raise
@@ -93,7 +93,7 @@ class Run:
         await_writes(self.writers, time.time())
 
     def mark(self):
-        """Writes what a member has only if it follows the new primary."""
+        """Writes to a majority what a member has only if it follows the new primary."""
         with pymongo.MongoClient(self.uri) as client:
             client.failovers.marks.update_one({"_id": self.fault.number}, {"$inc": {"n": 1}}, upsert=True)
 
@@ -130,10 +130,10 @@ class Run:
     def long_pauses(self, writes):
         pauses = Pauses(writes)
         for fault in self.faults:
-            for writer in self.writers:
-                pause = pauses.longest(writer.name, fault) - fault.held
-                if pause > LONGEST_PAUSE:
-                    yield f"{writer.name} paused for {pause:.1f} s at failover {fault.number} ({fault.kind}), {fault.held:.1f} s of a frozen process left out"
+            longest = {writer.name: pauses.longest(writer.name, fault) - fault.held for writer in self.writers}
+            if max(longest.values()) > LONGEST_PAUSE:
+                shown = ", ".join(f"{name} {pause:.1f} s" for name, pause in longest.items())
+                yield f"too long a pause at failover {fault.number} ({fault.kind}), without the {fault.held:.1f} s until another one led: {shown}"
 
     def differences(self, primary):
         """The members hold the same data, and the same records of sessions."""
@@ -166,11 +166,11 @@ class Run:
 
 
 def content_of(member):
-    """name -> rows as text. A member that does not serve just now has nothing."""
+    """name -> rows as text. A member that does not serve just now has nothing. Whether an image may be an answer depends on how a member came by it."""
     try:
         with member.client(readPreference="secondaryPreferred") as client:
             hashes = client.failovers.command("dbHash")["collections"]
-            sessions = {name: [comparable(d) for d in client.config[name].find()] for name in ("transactions", "image_collection")}
+            sessions = {name: [comparable(d) for d in client.config[name].find({}, {"invalidated": 0})] for name in ("transactions", "image_collection")}
             return {"data (dbHash)": [comparable(item) for item in hashes.items()], **{name: sorted(rows) for name, rows in sessions.items()}}
     except PyMongoError as refused:
         return {"data (dbHash)": [str(refused)], "transactions": [], "image_collection": []}
