@@ -34,8 +34,8 @@ def terminate(scene, primary):
 
 
 def step_down(scene, primary):
-    """An operator asks the primary to step down."""
-    reply = primary.ask({"replSetStepDown": int(10 * SLOWNESS)})
+    """An operator asks the primary to step down. It stands again soon: the next failover may leave nobody else."""
+    reply = primary.ask({"replSetStepDown": int(2 * SLOWNESS), "secondaryCatchUpPeriodSecs": int(2 * SLOWNESS)})
     if not reply or reply["ok"] != 1:
         raise AssertionError(f"{primary.name} did not step down: {reply}")
     scene.await_successor(primary)

@@ -18,7 +18,7 @@ from .writers import DRIVERS, Writer, await_writes
 
 # What a driver may notice of a failover: the election (a timeout of one second), its own search for the new primary, and the first majority of that.
 # When the primary is frozen the time until another one leads comes first.
-LONGEST_PAUSE = 8 * SLOWNESS
+LONGEST_PAUSE = 5 * SLOWNESS
 SETTLE_SECONDS = 60
 READ_ANYWHERE = {"$readPreference": {"mode": "secondaryPreferred"}}
 
