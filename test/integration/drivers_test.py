@@ -2,12 +2,10 @@
 import os
 import subprocess
 import unittest
-from pathlib import Path
 
+from driver_packages import HERE, packages
 from replica_set_support import Member
 from support import BIN, SLOWNESS, Server
-
-HERE = Path(__file__).resolve().parent / "drivers"
 
 
 class Tour(unittest.TestCase):
@@ -23,15 +21,8 @@ class Tour(unittest.TestCase):
         self.assertEqual(server.stop(), 0, server.log_tail())
         print(f"      {len(steps)} steps", flush=True)
 
-    def packages(self):
-        """Node.js and the folder in which the packages of drivers/package.json are installed."""
-        installed = subprocess.run([str(HERE / "install.sh")], capture_output=True, text=True, timeout=600)
-        self.assertEqual(installed.returncode, 0, "the drivers' packages are not there:\n" + installed.stderr)
-        node, place = installed.stdout.splitlines()[-2:]
-        return Path(node), Path(place)
-
     def mongosh(self, least, uri, script, server, **variables):
-        node, place = self.packages()
+        node, place = packages()
         environment = {**os.environ, **variables, "HOME": str(server.folder), "PATH": f"{node.parent}:{os.environ['PATH']}"}
         self.take_tour(least, [place / "node_modules/.bin/mongosh", "--quiet", "--norc", uri, HERE / "mongosh_steps.js", HERE / script], server, env=environment)
 
@@ -43,7 +34,7 @@ class Drivers(Tour):
         self.server.start()
 
     def test_the_node_driver(self):
-        node, place = self.packages()
+        node, place = packages()
         tour = place / "node_tour.mjs"
         tour.write_text((HERE / "node_tour.mjs").read_text())  # packages are looked for beside the program
         self.take_tour(14, [node, tour, self.server.port], self.server)

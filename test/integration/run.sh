@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # Runs the integration tests and the attacks of test/security: real server processes, real drivers and raw sockets.
 #   TROUPE_BIN=build/bin test/integration/run.sh [--filter TEXT]
+#   TROUPE_BIN=build/bin test/integration/run.sh --failovers N    none of them, but so many failovers under four drivers (failovers/), with a table
 # The last line is "N passed, M failed"; the exit code is 0 only when all passed and at least one ran.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export TROUPE_BIN=${TROUPE_BIN:-$here/../../build/bin}
 TROUPE_BIN=$(realpath "$TROUPE_BIN")
+if [[ ${1:-} == --failovers ]]; then
+  PYTHONPATH=$here exec /usr/bin/python3 -B -m failovers "$@"
+fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # Debian's own interpreter: python3-pymongo belongs to it, whatever other python3 is first on the PATH.

@@ -1,0 +1,72 @@
+"""The judge of failovers finds what it is there for: lost and doubled writes, wrong answers, outcomes that no failover explains."""
+import unittest
+
+from failovers.history import Fault, Pauses, judge, parse
+
+FAULTS = [Fault(1, "kill", 10, 20), Fault(2, "freeze", 30, 40)]
+
+
+def writes(*lines):
+    """Of the writer w, lane 0: kind, outcome, begin, value. Each takes half a second."""
+    return [parse("w", f"0\t{kind}\t{number}\t{outcome}\t{begun}\t{begun + 0.5}\t{value}\tsaid")
+            for number, (kind, outcome, begun, value) in enumerate(lines)]
+
+
+class Judge(unittest.TestCase):
+    HISTORY = writes(("update", "acknowledged", 1, 1), ("modify", "acknowledged", 2, 1), ("insert", "acknowledged", 3, ""),
+                     ("update", "unknown", 12, ""), ("modify", "unknown", 31, ""), ("modify", "acknowledged", 32, 3), ("insert", "acknowledged", 34, ""))
+    COUNTERS = {"w-0-update": 1, "w-0-modify": 3}
+    IDS = ["w-0-2", "w-0-6"]
+
+    def found(self, history=HISTORY, counters=None, ids=None):
+        return judge(history, FAULTS, counters or self.COUNTERS, self.IDS if ids is None else ids)
+
+    def assert_finds(self, text, **what):
+        found = self.found(**what)
+        self.assertTrue(any(text in sentence for sentence in found), found)
+
+    def test_an_unknown_write_is_there_or_not(self):
+        self.assertEqual(self.found(), [])
+        self.assertEqual(self.found(counters={**self.COUNTERS, "w-0-update": 2}), [])
+
+    def test_lost_and_doubled_additions(self):
+        self.assert_finds("w-0-update is 0", counters={"w-0-modify": 3})
+        self.assert_finds("w-0-update is 3", counters={**self.COUNTERS, "w-0-update": 3})
+        self.assert_finds("made by nobody", counters={**self.COUNTERS, "other": 1})
+
+    def test_wrong_answers(self):
+        self.assert_finds("changed 0 documents", history=writes(("update", "acknowledged", 1, 0)))
+        self.assert_finds("answered with 2", history=writes(("modify", "acknowledged", 1, 2)))
+        for second in (1, 3):
+            self.assert_finds(f"answered with {second}", history=writes(("modify", "acknowledged", 1, 1), ("modify", "acknowledged", 2, second)))
+
+    def test_lost_doubled_and_foreign_documents(self):
+        self.assert_finds("w-0-6 was acknowledged and is there 0 times", ids=["w-0-2"])
+        self.assert_finds("w-0-2 was acknowledged and is there 2 times", ids=[*self.IDS, "w-0-2"])
+        self.assert_finds("inserted by nobody", ids=[*self.IDS, "w-0-7"])
+        self.assert_finds("said that its insert failed", history=writes(("insert", "failed", 11, "")), ids=["w-0-0"])
+
+    def test_no_failover_explains_a_failure(self):
+        self.assert_finds("which no failover explains", history=writes(("insert", "failed", 11, "")), ids=[])
+
+    def test_unknown_outcomes_are_explained_by_failovers_one_a_lane(self):
+        self.assert_finds("unknown without a failover", history=writes(("insert", "unknown", 25, "")), ids=[])
+        self.assert_finds("failover 1 (kill) left 2 unknown outcomes", history=writes(("insert", "unknown", 11, ""), ("insert", "unknown", 12, "")), ids=[])
+
+    def test_a_line_without_an_outcome_is_refused(self):
+        with self.assertRaises(ValueError):
+            parse("w", "0\tinsert\t1\tperhaps\t1\t2\t\t")
+
+
+class PausesOfDrivers(unittest.TestCase):
+    def test_the_longest_time_between_two_acknowledgements_around_the_failover(self):
+        pauses = Pauses(writes(("insert", "acknowledged", 1, ""), ("insert", "acknowledged", 9, ""), ("insert", "unknown", 11, ""),
+                               ("insert", "acknowledged", 14, ""), ("insert", "acknowledged", 28, "")))
+        self.assertEqual(pauses.longest("w", FAULTS[1]), 0)
+        self.assertEqual(pauses.longest("w", Fault(1, "kill", 10, 12)), 5)
+        self.assertEqual(pauses.longest("w", FAULTS[0]), 14)
+        self.assertEqual(pauses.longest("another", FAULTS[0]), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

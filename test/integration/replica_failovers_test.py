@@ -1,0 +1,24 @@
+"""Four drivers at their defaults write while the primary is killed, frozen and told to step down (failovers/)."""
+import unittest
+
+from failovers.faults import KINDS
+from failovers.run import Run
+
+FAILOVERS = ("kill", "freeze", "step down")
+
+
+class Failovers(unittest.TestCase):
+    def test_what_drivers_were_told_is_true(self):
+        self.assertLessEqual(set(FAILOVERS), set(KINDS))
+        with Run() as run:
+            for kind in FAILOVERS:
+                run.fail_over(kind)
+            complaints = run.complaints()
+            if complaints:
+                run.keep()
+            self.assertFalse(complaints, "\n".join([*complaints, run.table()]))
+            print("      " + run.table().replace("\n", "\n      "), flush=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
