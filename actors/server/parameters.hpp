@@ -72,9 +72,10 @@ class Parameters {
   std::atomic<int64_t> flowControlMaxSamples{1'000'000};
   std::atomic<int64_t> flowControlWarnThresholdSeconds{10};  ///< of a commit point that does not move; 0: no warning
   std::atomic<int64_t> sessionTimeoutMinutes{30};
-  std::atomic<int64_t> diskSpaceReserveMB{-1};          ///< see DiskGuard
-  std::atomic<int64_t> concurrentReadTransactions{0};   ///< tickets; 0: they adapt to the throughput
-  std::atomic<int64_t> concurrentWriteTransactions{0};  ///< tickets of writers; 0: they adapt
+  std::atomic<int64_t> internalSessionsReapThreshold{1000};  ///< child sessions whose records are removed together
+  std::atomic<int64_t> diskSpaceReserveMB{-1};               ///< see DiskGuard
+  std::atomic<int64_t> concurrentReadTransactions{0};        ///< tickets; 0: they adapt to the throughput
+  std::atomic<int64_t> concurrentWriteTransactions{0};       ///< tickets of writers; 0: they adapt
   std::atomic<int64_t> concurrencyAdjustmentIntervalMillis{100};
   std::atomic<int64_t> lowPriorityAdmissionBypassThreshold{500};  ///< 0: low priorities wait without end
   std::atomic<bool> deprioritizeUnboundedUserCollectionScans{true};
