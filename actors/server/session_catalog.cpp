@@ -11,7 +11,7 @@
 
 namespace troupe::server {
 
-using namespace sessions;
+using sessions::SessionLife;
 using storage::OperationContext;
 using storage::RetryableWrites;
 using storage::SessionId;
@@ -54,24 +54,25 @@ Status whyEnded(OperationContext& operation) {
 
 Status SessionCatalog::CheckedOut::bringUpToDate(OperationContext& operation, const storage::OplogStore& log,
                                                  int64_t term, int64_t wanted) const {
-  const Actions decided = catalog_->tell(*family_, HistoryWanted{ticket_, term});
-  if (has<UseHistory>(decided)) return Status::OK();
-  if (!has<ReadHistory>(decided)) return whyEnded(operation);
+  const Actions decided = catalog_->tell(*family_, sessions::HistoryWanted{ticket_, term});
+  if (has<sessions::UseHistory>(decided)) return Status::OK();
+  if (!has<sessions::ReadHistory>(decided)) return whyEnded(operation);
   TROUPE_TRY(writes_->load(operation, log, wanted));
   operation.recoveryUnit().abandonSnapshot();
-  return has<UseHistory>(catalog_->tell(*family_, HistoryRead{ticket_})) ? Status::OK() : whyEnded(operation);
+  return has<sessions::UseHistory>(catalog_->tell(*family_, sessions::HistoryRead{ticket_})) ? Status::OK()
+                                                                                             : whyEnded(operation);
 }
 
 Status SessionCatalog::CheckedOut::begin(OperationContext& operation, int64_t number) const {
   TROUPE_TRY(writes_->begin(number));
   if (session_.isChild() && !session_.txnNumber) return Status::OK();
-  NumberBegun begun{ticket_, session_.txnNumber.value_or(number)};
+  sessions::NumberBegun begun{ticket_, session_.txnNumber.value_or(number)};
   if (session_.isChild()) {
     TROUPE_ASSIGN(begun.recorded, recordedNumber(operation));
   }
   const Actions decided = catalog_->tell(*family_, begun);
-  if (has<BeginNumber>(decided)) return Status::OK();
-  if (!has<RefuseNumber>(decided)) return whyEnded(operation);
+  if (has<sessions::BeginNumber>(decided)) return Status::OK();
+  if (!has<sessions::RefuseNumber>(decided)) return whyEnded(operation);
   return {ErrorCode::kTransactionTooOld, "Retryable write with txnNumber " + std::to_string(begun.number) +
                                              " is over: one with a higher txnNumber has begun on its session"};
 }
@@ -80,12 +81,12 @@ Status SessionCatalog::CheckedOut::begin(OperationContext& operation, int64_t nu
 StatusWith<int64_t> SessionCatalog::CheckedOut::recordedNumber(OperationContext& operation) const {
   {
     const std::lock_guard lock(catalog_->mutex_);
-    if (family_->life.number != kNoNumber) return kNoNumber;
+    if (family_->life.number != sessions::kNoNumber) return sessions::kNoNumber;
   }
   storage::RecoveryUnit& unit = operation.recoveryUnit();
   TROUPE_ASSIGN(const bson::Document found, catalog_->tables_->find(unit, family_->parent.session()));
   unit.abandonSnapshot();
-  if (found.empty()) return kNoNumber;
+  if (found.empty()) return sessions::kNoNumber;
   TROUPE_ASSIGN(const auto record, storage::SessionRecord::parse(found));
   return record.txnNumber;
 }
@@ -100,7 +101,8 @@ Task<StatusWith<SessionCatalog::CheckedOut>> SessionCatalog::checkOut(Node& node
     const std::lock_guard lock(mutex_);
     family = find(session);
     const int64_t ticket = ++lastTicket_;
-    const CheckOutWanted wish{ticket, session.childKey(), session.txnNumber.value_or(kNoNumber), now};
+    const sessions::CheckOutWanted wish{ticket, session.childKey(), session.txnNumber.value_or(sessions::kNoNumber),
+                                        now};
     carryOut(*family, SessionLife::on(family->life, wish), now);
     if (family->life.holder.operation == ticket) {
       family->user = &operation;
@@ -153,7 +155,7 @@ SessionCatalog::FamilyPtr SessionCatalog::find(const SessionId& session) {
 void SessionCatalog::makeRoom() {
   constexpr auto kAnyTime = std::numeric_limits<int64_t>::max();
   for (auto oldest = byUse_.begin(); oldest != byUse_.end() && byUse_.size() >= kMostSessions;) {
-    SessionLife::on((*oldest)->life, ReapWanted{kAnyTime});
+    SessionLife::on((*oldest)->life, sessions::ReapWanted{kAnyTime});
     if ((*oldest)->life.phase != SessionLife::Phase::kReaped) {
       ++oldest;
       continue;
@@ -166,17 +168,17 @@ void SessionCatalog::makeRoom() {
 void SessionCatalog::carryOut(Family& family, Actions actions, int64_t now) {
   for (size_t i = 0; i < actions.size(); ++i) {  // it may grow meanwhile
     const SessionLife::Action action = std::move(actions[i]);
-    if (const auto* granted = std::get_if<Grant>(&action)) {
+    if (const auto* granted = std::get_if<sessions::Grant>(&action)) {
       if (grant(family, granted->operation)) continue;
-      Actions more = SessionLife::on(family.life, GaveUp{granted->operation, now});
+      Actions more = SessionLife::on(family.life, sessions::GaveUp{granted->operation, now});
       std::ranges::move(more, std::back_inserter(actions));
-    } else if (std::holds_alternative<EndOperation>(action)) {
+    } else if (std::holds_alternative<sessions::EndOperation>(action)) {
       if (family.user) family.user->kill(ErrorCode::kInterrupted);
-    } else if (const auto* ended = std::get_if<EndWaiter>(&action)) {
+    } else if (const auto* ended = std::get_if<sessions::EndWaiter>(&action)) {
       endWaiter(family, ended->operation);
-    } else if (const auto* forgotten = std::get_if<Forget>(&action)) {
+    } else if (const auto* forgotten = std::get_if<sessions::Forget>(&action)) {
       forgetHistory(family, forgotten->child);
-    } else if (const auto* over = std::get_if<ReapRecords>(&action)) {
+    } else if (const auto* over = std::get_if<sessions::ReapRecords>(&action)) {
       family.children.erase(over->child);
       dropped_.add(family.life.holder.term, SessionId::of(family.key, over->child).toDocument());
     }
@@ -213,7 +215,7 @@ void SessionCatalog::checkIn(const CheckedOut& session) {
   const RetryableWrites& writes = *session.writes_;
   const bool isLarge = writes.size() > kMostStatements;
   const int64_t now = ticksOf(session.environment_->coarseNow());
-  const CheckedIn end{session.ticket_, writes.lastStatement(), isLarge, now};
+  const sessions::CheckedIn end{session.ticket_, writes.lastStatement(), isLarge, now};
   if (isLarge) session.writes_->forget();  // takes time, so not with the lock held
   Family& family = *session.family_;
   const std::lock_guard lock(mutex_);
@@ -227,7 +229,7 @@ void SessionCatalog::giveUp(const Environment& environment, Family& family, Wait
   const std::lock_guard lock(mutex_);
   std::erase_if(family.waiters, [&](const WaiterPtr& other) { return other.get() == &waiter; });
   if (family.life.holder.operation == waiter.ticket) family.user = nullptr;
-  carryOut(family, SessionLife::on(family.life, GaveUp{waiter.ticket, now}), now);
+  carryOut(family, SessionLife::on(family.life, sessions::GaveUp{waiter.ticket, now}), now);
 }
 
 template <class Event>
@@ -244,7 +246,7 @@ size_t SessionCatalog::kill(const std::function<bool(std::string_view familyKey)
   for (const FamilyPtr& family : byUse_) {
     if (!chosen(family->key)) continue;
     killed += family->life.kills == 0 ? 1 : 0;
-    carryOut(*family, SessionLife::on(family->life, Killed{}), family->life.lastUse);
+    carryOut(*family, SessionLife::on(family->life, sessions::Killed{}), family->life.lastUse);
   }
   return killed;
 }
@@ -262,7 +264,7 @@ bool SessionCatalog::forget(const std::string& familyKey) {
   const auto known = byKey_.find(familyKey);
   if (known == byKey_.end()) return true;
   const auto place = known->second;
-  SessionLife::on((*place)->life, ReapWanted{std::numeric_limits<int64_t>::max()});
+  SessionLife::on((*place)->life, sessions::ReapWanted{std::numeric_limits<int64_t>::max()});
   if ((*place)->life.phase != SessionLife::Phase::kReaped) return false;
   byKey_.erase(known);
   byUse_.erase(place);
@@ -295,7 +297,7 @@ size_t SessionCatalog::size() const {
 }
 
 void SessionCatalog::invalidate(Family& family) {
-  carryOut(family, SessionLife::on(family.life, Invalidated{}), family.life.lastUse);
+  carryOut(family, SessionLife::on(family.life, sessions::Invalidated{}), family.life.lastUse);
 }
 
 void SessionCatalog::invalidateAll() {

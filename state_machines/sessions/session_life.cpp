@@ -40,7 +40,7 @@ void grant(Life& life, Waiter next, int64_t now, Actions& actions) {
   touch(life, next.child, next.retryOf, actions);
   actions.push_back(Grant{next.operation});
   life.holder = {
-      .operation = next.operation, .place = next.place, .child = std::move(next.child), .retryOf = next.retryOf};
+      .operation = next.operation, .child = std::move(next.child), .retryOf = next.retryOf, .place = next.place};
 }
 
 void passOn(Life& life, int64_t now, Actions& actions) {
@@ -102,7 +102,7 @@ void dropOlderChildren(Life& life, Actions& actions) {
 Actions SessionLife::on(Memory& life, const CheckOutWanted& wish) {
   Actions actions;
   if (life.phase == Phase::kReaped) return actions;
-  Waiter waiter{wish.operation, life.arrivals++, wish.child, wish.retryOf};
+  Waiter waiter{wish.operation, wish.child, wish.retryOf, life.arrivals++};
   if (life.phase == Phase::kFree) grant(life, std::move(waiter), wish.now, actions);
   else life.waiters.push_back(std::move(waiter));
   return actions;

@@ -128,27 +128,27 @@ struct SessionLife : machines::Machine<SessionLife> {
   /// A session of the family, and whether what is remembered of it holds.
   struct Member {
     std::string child;
-    int64_t retryOf = kNoNumber;
     bool isKnown = false;
     int64_t term = 0, edits = 0;  ///< as of which it was read
+    int64_t retryOf = kNoNumber;
     bool operator==(const Member&) const = default;
   };
   struct Waiter {
     int64_t operation = 0;
-    int64_t place = 0;  ///< how many came before it
     std::string child;
     int64_t retryOf = kNoNumber;
+    int64_t place = 0;  ///< how many came before it
     bool operator==(const Waiter&) const = default;
   };
   /// The operation that has the family; the default: none has.
   struct Holder {
     int64_t operation = 0;
-    int64_t place = 0;
     std::string child;
-    int64_t retryOf = kNoNumber;
     bool usesHistory = false;
-    int64_t term = 0, edits = 0;  ///< for which it wanted its history; term 0: it has not
     int64_t number = kNoNumber;   ///< of the parent, that it has begun
+    int64_t term = 0, edits = 0;  ///< for which it wanted its history; term 0: it has not
+    int64_t retryOf = kNoNumber;
+    int64_t place = 0;
     bool operator==(const Holder&) const = default;
   };
   struct Memory {
@@ -213,10 +213,10 @@ TROUPE_DESCRIBE(troupe::sessions::EndOperation, 0, operation)
 TROUPE_DESCRIBE(troupe::sessions::EndWaiter, 0, operation)
 TROUPE_DESCRIBE(troupe::sessions::Forget, 0, child)
 TROUPE_DESCRIBE(troupe::sessions::ReapRecords, 0, child)
-TROUPE_DESCRIBE(troupe::sessions::SessionLife::Member, 0, child, retryOf, isKnown, term, edits)
-TROUPE_DESCRIBE(troupe::sessions::SessionLife::Waiter, 0, operation, place, child, retryOf)
-TROUPE_DESCRIBE(troupe::sessions::SessionLife::Holder, 0, operation, place, child, retryOf, usesHistory, term, edits,
-                number)
+TROUPE_DESCRIBE(troupe::sessions::SessionLife::Member, 0, child, isKnown, term, edits, retryOf)
+TROUPE_DESCRIBE(troupe::sessions::SessionLife::Waiter, 0, operation, child, retryOf, place)
+TROUPE_DESCRIBE(troupe::sessions::SessionLife::Holder, 0, operation, child, usesHistory, number, term, edits, retryOf,
+                place)
 TROUPE_DESCRIBE(troupe::sessions::SessionLife::Memory, 0, phase, holder, waiters, members, arrivals, endedBefore, edits,
                 kills, term, number, lastNumber, lastStatement, lastUse)
 TROUPE_MACHINE(troupe::sessions::SessionLife, 1, id)

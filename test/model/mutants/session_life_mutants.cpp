@@ -20,6 +20,9 @@ Model twoTerms() {
   return sessionFamily(
       {.operations = {{.terms = {1, 2}}, {.number = 1, .terms = {1, 2}}}, .kills = 0, .edits = 0, .reaps = 0});
 }
+Model twoAndAKill() {
+  return sessionFamily({.operations = {{.number = 1}, {.number = 2}}, .kills = 1, .edits = 0, .reaps = 0});
+}
 Model olderNumber() {
   return sessionFamily({.operations = {{.number = 2}, {.number = 1}}, .kills = 0, .edits = 0, .reaps = 0});
 }
@@ -151,9 +154,9 @@ std::vector<Mutant> sessionLifeMutants() {
        onLife<NumberBegun>(beginsAnyNumber)},
       {"sessions", "children are kept when their number is over", "outlives the number", family,
        remembering<NumberBegun, keepsOldChildren>()},
-      {"sessions", "an operation that goes keeps the session", "no way to", family,
+      {"sessions", "an operation that goes keeps the session", "no way to", twoAndAKill,
        onLife<GaveUp>(staysWhereItsOperationWent)},
-      {"sessions", "a killed operation keeps the session", "no way to", family, onLife<CheckedIn>(endsInSilence)},
+      {"sessions", "a killed operation keeps the session", "no way to", twoAndAKill, onLife<CheckedIn>(endsInSilence)},
   };
 }
 

@@ -122,8 +122,10 @@ Sample sessionLife() {
   using sessions::SessionLife;
   Sample sample{.type = "SessionLife", .node = "n1"};
   sample.make = [] {
-    return sessionFamily(
+    Model model = sessionFamily(
         {.operations = {{.number = 1}, {.child = "u", .retryOf = 1}}, .kills = 0, .edits = 0, .reaps = 0});
+    model.goal("all is over", {});  // not when it is free for the first time
+    return model;
   };
   sample.outcome = [](const machines::World& world) {
     std::string phase;

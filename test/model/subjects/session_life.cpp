@@ -28,7 +28,7 @@ Model sessionFamily(const SessionWorld& world) {
   model.comesOf<SessionLife, Grant>([useOf](const NodeName&, const Grant& grant) {
     LifeEvents events;
     for (const int64_t term : useOf(grant.operation).terms) events.emplace_back(HistoryWanted{grant.operation, term});
-    events.emplace_back(CheckedIn{grant.operation});
+    events.emplace_back(GaveUp{grant.operation});  // it went away in the same moment
     return events;
   });
   model.comesOf<SessionLife, ReadHistory>([](const NodeName&, const ReadHistory& read) {
