@@ -22,7 +22,7 @@ struct SessionCatalog::Waiter {
   Promise<Status> promise{};
 };
 
-struct SessionCatalog::Family {
+struct SessionCatalog::Family : std::enable_shared_from_this<Family> {
   Family(std::string familyKey, const storage::SessionTables& tables)
       : key(std::move(familyKey)), parent(SessionId::of(key, "").toDocument(), tables) {}
 
@@ -96,18 +96,19 @@ Task<StatusWith<SessionCatalog::CheckedOut>> SessionCatalog::checkOut(Node& node
   const Environment& environment = node.environment();
   const int64_t now = ticksOf(environment.coarseNow());
   WaiterPtr waiter;
-  FamilyPtr family;
+  FamilyPtr family;  // one that is killed while an operation waits may be forgotten before the operation goes on
   {
     const std::lock_guard lock(mutex_);
-    family = find(session);
+    Family& found = find(session);
     const int64_t ticket = ++lastTicket_;
     const sessions::CheckOutWanted wish{ticket, session.childKey(), session.txnNumber.value_or(sessions::kNoNumber),
                                         now};
-    carryOut(*family, SessionLife::on(family->life, wish), now);
-    if (family->life.holder.operation == ticket) {
-      family->user = &operation;
-      co_return handOver(environment, std::move(family), session, ticket);
+    carryOut(found, SessionLife::on(found.life, wish), now);
+    if (found.life.holder.operation == ticket) {
+      found.user = &operation;
+      co_return handOver(environment, found, session, ticket);
     }
+    family = found.shared_from_this();
     waiter = std::make_shared<Waiter>(Waiter{&operation, ticket});
     family->waiters.push_back(waiter);
   }
@@ -123,33 +124,33 @@ Task<StatusWith<SessionCatalog::CheckedOut>> SessionCatalog::checkOut(Node& node
     co_return status;
   }
   const std::lock_guard lock(mutex_);
-  co_return handOver(environment, std::move(family), session, waiter->ticket);
+  co_return handOver(environment, *family, session, waiter->ticket);
 }
 
-SessionCatalog::CheckedOut SessionCatalog::handOver(const Environment& environment, FamilyPtr family, SessionId session,
-                                                    int64_t ticket) {
+SessionCatalog::CheckedOut SessionCatalog::handOver(const Environment& environment, Family& family,
+                                                    const SessionId& session, int64_t ticket) {
   CheckedOut out;
   out.catalog_ = this;
   out.environment_ = &environment;
+  out.family_ = &family;
   out.session_ = session;
   out.ticket_ = ticket;
-  out.writes_ = &family->parent;
+  out.writes_ = &family.parent;
   if (session.isChild())
-    out.writes_ = &family->children.try_emplace(session.childKey(), session.toDocument(), *tables_).first->second;
-  out.family_ = std::move(family);
+    out.writes_ = &family.children.try_emplace(session.childKey(), session.toDocument(), *tables_).first->second;
   return out;
 }
 
-SessionCatalog::FamilyPtr SessionCatalog::find(const SessionId& session) {
-  std::string key = session.familyKey();
-  if (const auto known = byKey_.find(key); known != byKey_.end()) {
+SessionCatalog::Family& SessionCatalog::find(const SessionId& session) {
+  const auto key = session.familyBytes();
+  if (const auto known = byKey_.find({key.data(), key.size()}); known != byKey_.end()) {
     byUse_.splice(byUse_.end(), byUse_, known->second);
-    return *known->second;
+    return **known->second;
   }
   makeRoom();
-  byUse_.push_back(std::make_shared<Family>(std::move(key), *tables_));
+  byUse_.push_back(std::make_shared<Family>(session.familyKey(), *tables_));
   byKey_.emplace(byUse_.back()->key, std::prev(byUse_.end()));
-  return byUse_.back();
+  return *byUse_.back();
 }
 
 void SessionCatalog::makeRoom() {

@@ -59,7 +59,7 @@ class SessionCatalog final : public storage::WriteObserver {
     CheckedOut(CheckedOut&& other) noexcept
         : catalog_(std::exchange(other.catalog_, nullptr)),
           environment_(other.environment_),
-          family_(std::move(other.family_)),
+          family_(other.family_),
           session_(other.session_),
           writes_(other.writes_),
           ticket_(other.ticket_) {}
@@ -91,7 +91,7 @@ class SessionCatalog final : public storage::WriteObserver {
 
     SessionCatalog* catalog_ = nullptr;
     const Environment* environment_ = nullptr;
-    FamilyPtr family_;
+    Family* family_ = nullptr;  ///< stays as long as an operation has it
     storage::SessionId session_;
     storage::RetryableWrites* writes_ = nullptr;
     int64_t ticket_ = 0;
@@ -156,9 +156,10 @@ class SessionCatalog final : public storage::WriteObserver {
   using Actions = sessions::SessionLife::Actions;
 
   // With the lock held.
-  FamilyPtr find(const storage::SessionId& session);
+  Family& find(const storage::SessionId& session);
   void makeRoom();
-  CheckedOut handOver(const Environment& environment, FamilyPtr family, storage::SessionId session, int64_t ticket);
+  CheckedOut handOver(const Environment& environment, Family& family, const storage::SessionId& session,
+                      int64_t ticket);
   /// Carries out what the machine of a family has decided, and what comes of it.
   void carryOut(Family& family, Actions actions, int64_t now);
   /// False if the operation has given up waiting in this moment.

@@ -102,12 +102,6 @@ bson::Document SessionId::toDocument() const {
   return builder.finish();
 }
 
-std::string SessionId::familyKey() const {
-  std::string key;
-  key.reserve(kFamilyBytes);
-  return key.append(id.data(), id.size()).append(uid.data(), uid.size());
-}
-
 std::string SessionId::childKey() const {
   std::string key;
   if (txnUUID) key.append(txnUUID->data(), txnUUID->size());

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -35,7 +36,16 @@ struct SessionId {
 
   bool isChild() const { return txnUUID.has_value(); }
   /// The same for a session and all its children: the 48 bytes of `id` and `uid`.
-  std::string familyKey() const;
+  std::string familyKey() const {
+    const auto bytes = familyBytes();
+    return {bytes.data(), bytes.size()};
+  }
+  /// The same, for looks into a table, which each numbered command takes.
+  std::array<char, kFamilyBytes> familyBytes() const {
+    std::array<char, kFamilyBytes> bytes;
+    std::copy(uid.begin(), uid.end(), std::copy(id.begin(), id.end(), bytes.begin()));
+    return bytes;
+  }
   /// Which session of its family it is; empty for the parent.
   std::string childKey() const;
 };
