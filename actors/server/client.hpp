@@ -72,6 +72,10 @@ class Client {
   std::function<bool()> isPeerGone = {};
 
   bool authenticated() const { return !users.empty(); }
+  /// Whether it acts for the cluster itself, as another node's own commands do.
+  bool isInternal() const {
+    return std::any_of(users.begin(), users.end(), [](const AuthenticatedUser& user) { return user.internal; });
+  }
   bool allows(auth::Action action, const auth::Resource& resource) const {
     for (const auto& user : users) {
       if (user.privileges.allows(action, resource)) return true;

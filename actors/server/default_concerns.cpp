@@ -19,10 +19,6 @@ namespace {
 
 std::string idOfDefaults() { return std::string(bson::doc("_id", ConcernDefaults::kId)["_id"].raw()); }
 
-bool isOfCluster(const Client& client) {
-  return std::ranges::any_of(client.users, [](const auto& user) { return user.internal; });
-}
-
 /// Others, like hello, are answered also while nothing can be read.
 bool takesConcerns(const Command& command) {
   return command.access == Access::kWrite || command.mayWrite || command.readConcerns != ReadConcerns::kLocal;
@@ -69,7 +65,7 @@ StatusWith<std::shared_ptr<const DefaultConcerns::Now>> DefaultConcerns::get() {
 
 Status applyDefaultConcerns(Request& request) {
   ServerContext& server = request.server();
-  if (!server.progress || isOfCluster(request.client())) return Status::OK();
+  if (!server.progress || request.client().isInternal()) return Status::OK();
   if (!takesConcerns(*request.command)) {
     request.operation().writeConcern = implicitWriteConcern(server.progress->role().config);
     return Status::OK();

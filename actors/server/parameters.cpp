@@ -28,6 +28,7 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   integer("temporarilyUnavailableBackoffBaseMs", temporarilyUnavailableBackoffBaseMillis, 0, kMax);
   flag("enableTemporarilyUnavailableExceptions", enableTemporarilyUnavailableExceptions, true);
   integer("localLogicalSessionTimeoutMinutes", sessionTimeoutMinutes, 1, kMax);
+  integer("internalSessionsReapThreshold", internalSessionsReapThreshold, 0, kMax);
   integer("diskSpaceReserveMB", diskSpaceReserveMB, -1, kMax);
   integer("storageEngineConcurrentReadTransactions", concurrentReadTransactions, 0, kMax);
   integer("storageEngineConcurrentWriteTransactions", concurrentWriteTransactions, 0, kMax);

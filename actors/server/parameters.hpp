@@ -74,9 +74,10 @@ class Parameters {
   std::atomic<int64_t> sessionTimeoutMinutes{30};
   /// What findAndModifys answer with is kept for retries in config.image_collection; false: in the log (SES-020).
   std::atomic<bool> storeFindAndModifyImagesInSideCollection{true};
-  std::atomic<int64_t> diskSpaceReserveMB{-1};          ///< see DiskGuard
-  std::atomic<int64_t> concurrentReadTransactions{0};   ///< tickets; 0: they adapt to the throughput
-  std::atomic<int64_t> concurrentWriteTransactions{0};  ///< tickets of writers; 0: they adapt
+  std::atomic<int64_t> internalSessionsReapThreshold{1000};  ///< child sessions whose records are removed together
+  std::atomic<int64_t> diskSpaceReserveMB{-1};               ///< see DiskGuard
+  std::atomic<int64_t> concurrentReadTransactions{0};        ///< tickets; 0: they adapt to the throughput
+  std::atomic<int64_t> concurrentWriteTransactions{0};       ///< tickets of writers; 0: they adapt
   std::atomic<int64_t> concurrencyAdjustmentIntervalMillis{100};
   std::atomic<int64_t> lowPriorityAdmissionBypassThreshold{500};  ///< 0: low priorities wait without end
   std::atomic<bool> deprioritizeUnboundedUserCollectionScans{true};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+#include <map>
 
 #include "actors/storage/interruptible_wait.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -9,114 +11,285 @@
 
 namespace troupe::server {
 
+using sessions::SessionLife;
+using storage::OperationContext;
+using storage::RetryableWrites;
+using storage::SessionId;
+
 struct SessionCatalog::Waiter {
-  storage::OperationContext* operation;
-  Promise<Status> promise;
-  bool hasIt = false;  ///< the session is this operation's
+  OperationContext* operation;
+  int64_t ticket;
+  Promise<Status> promise{};
 };
 
-struct SessionCatalog::Session {
-  Session(bson::Document id, const storage::SessionTables& tables) : writes(std::move(id), tables) {}
+struct SessionCatalog::Family : std::enable_shared_from_this<Family> {
+  Family(std::string familyKey, const storage::SessionTables& tables)
+      : key(std::move(familyKey)), parent(SessionId::of(key, "").toDocument(), tables) {}
 
-  storage::RetryableWrites writes;  ///< of the operation that has it
-  storage::OperationContext* user = nullptr;
-  std::deque<WaiterPtr> waiters;
-  uint64_t edits = 0;  ///< of its record, by others than the server
-  /// The term and the edits as of which `writes` was read.
-  std::optional<std::pair<int64_t, uint64_t>> known;
+  const std::string key;
+  SessionLife::Memory life;
+  RetryableWrites parent;  ///< of the operation that has the family, as are the children
+  std::map<std::string, RetryableWrites, std::less<>> children;
+  OperationContext* user = nullptr;
+  std::vector<WaiterPtr> waiters;
 };
 
-storage::RetryableWrites& SessionCatalog::CheckedOut::writes() const { return session_->writes; }
+namespace {
 
-Status SessionCatalog::CheckedOut::bringUpToDate(storage::OperationContext& operation, const storage::OplogStore& log,
-                                                 int64_t term, int64_t wanted) const {
-  std::pair<int64_t, uint64_t> now;
-  {
-    const std::lock_guard lock(catalog_->mutex_);
-    now = {term, session_->edits};
-    if (session_->known == now) return Status::OK();
-    session_->known.reset();
-  }
-  TROUPE_TRY(session_->writes.load(operation, log, wanted));
-  operation.recoveryUnit().abandonSnapshot();
-  const std::lock_guard lock(catalog_->mutex_);
-  session_->known = now;
-  return Status::OK();
+int64_t ticksOf(TimePoint time) { return time.time_since_epoch().count(); }
+TimePoint timeOf(int64_t ticks) { return TimePoint(TimePoint::duration(ticks)); }
+
+template <class Action>
+bool has(const SessionLife::Actions& actions) {
+  return std::ranges::any_of(actions, [](const auto& action) { return std::holds_alternative<Action>(action); });
 }
 
-Task<StatusWith<SessionCatalog::CheckedOut>> SessionCatalog::checkOut(Node& node, storage::OperationContext& operation,
-                                                                      bson::Document session) {
+/// The reason for which an operation that was told to end ends.
+Status whyEnded(OperationContext& operation) {
+  const Status why = operation.checkForInterrupt(operation.started());
+  return why.isOK() ? Status(ErrorCode::kInterrupted, "the session was killed, or its records were edited") : why;
+}
+
+}  // namespace
+
+Status SessionCatalog::CheckedOut::bringUpToDate(OperationContext& operation, const storage::OplogStore& log,
+                                                 int64_t term, int64_t wanted) const {
+  const Actions decided = catalog_->tell(*family_, sessions::HistoryWanted{ticket_, term});
+  if (has<sessions::UseHistory>(decided)) return Status::OK();
+  if (!has<sessions::ReadHistory>(decided)) return whyEnded(operation);
+  TROUPE_TRY(writes_->load(operation, log, wanted));
+  operation.recoveryUnit().abandonSnapshot();
+  return has<sessions::UseHistory>(catalog_->tell(*family_, sessions::HistoryRead{ticket_})) ? Status::OK()
+                                                                                             : whyEnded(operation);
+}
+
+Status SessionCatalog::CheckedOut::begin(OperationContext& operation, int64_t number) const {
+  TROUPE_TRY(writes_->begin(number));
+  if (session_.isChild() && !session_.txnNumber) return Status::OK();
+  sessions::NumberBegun begun{ticket_, session_.txnNumber.value_or(number)};
+  if (session_.isChild()) {
+    TROUPE_ASSIGN(begun.recorded, recordedNumber(operation));
+  }
+  const Actions decided = catalog_->tell(*family_, begun);
+  if (has<sessions::BeginNumber>(decided)) return Status::OK();
+  if (!has<sessions::RefuseNumber>(decided)) return whyEnded(operation);
+  return {ErrorCode::kTransactionTooOld, "Retryable write with txnNumber " + std::to_string(begun.number) +
+                                             " is over: one with a higher txnNumber has begun on its session"};
+}
+
+/// That of the parent counts for its children, too; it need not be read where a number is known to have begun.
+StatusWith<int64_t> SessionCatalog::CheckedOut::recordedNumber(OperationContext& operation) const {
+  {
+    const std::lock_guard lock(catalog_->mutex_);
+    if (family_->life.number != sessions::kNoNumber) return sessions::kNoNumber;
+  }
+  storage::RecoveryUnit& unit = operation.recoveryUnit();
+  TROUPE_ASSIGN(const bson::Document found, catalog_->tables_->find(unit, family_->parent.session()));
+  unit.abandonSnapshot();
+  if (found.empty()) return sessions::kNoNumber;
+  TROUPE_ASSIGN(const auto record, storage::SessionRecord::parse(found));
+  return record.txnNumber;
+}
+
+Task<StatusWith<SessionCatalog::CheckedOut>> SessionCatalog::checkOut(Node& node, OperationContext& operation,
+                                                                      SessionId session) {
+  const Environment& environment = node.environment();
+  const int64_t now = ticksOf(environment.coarseNow());
   WaiterPtr waiter;
-  SessionPtr found;
+  FamilyPtr family;  // one that is killed while an operation waits may be forgotten before the operation goes on
   {
     const std::lock_guard lock(mutex_);
-    found = find(session);
-    if (!found->user) {
-      found->user = &operation;
-    } else {
-      waiter = std::make_shared<Waiter>();
-      waiter->operation = &operation;
-      found->waiters.push_back(waiter);
+    Family& found = find(session);
+    const int64_t ticket = ++lastTicket_;
+    const sessions::CheckOutWanted wish{ticket, session.childKey(), session.txnNumber.value_or(sessions::kNoNumber),
+                                        now};
+    carryOut(found, SessionLife::on(found.life, wish), now);
+    if (found.life.holder.operation == ticket) {
+      found.user = &operation;
+      co_return handOver(environment, found, session, ticket);
     }
+    family = found.shared_from_this();
+    waiter = std::make_shared<Waiter>(Waiter{&operation, ticket});
+    family->waiters.push_back(waiter);
   }
-  if (!waiter) co_return CheckedOut(this, std::move(found));
   auto outcome = waiter->promise.future();
   const std::function<void(const Status&)> end = [waiter](const Status& why) { waiter->promise.set(why); };
   InterruptibleWait::Options options;
-  options.abandon = [this, found, waiter] { giveUp(found, waiter); };
+  options.abandon = [this, family, waiter, &environment] { giveUp(environment, *family, *waiter); };
   InterruptibleWait guard(node.environment(), operation, end, std::move(options));
   Status status = co_await outcome;
   guard.settled();
-  if (status.isOK()) co_return CheckedOut(this, std::move(found));
-  giveUp(found, waiter);
-  co_return status;
+  if (!status.isOK()) {
+    giveUp(environment, *family, *waiter);
+    co_return status;
+  }
+  const std::lock_guard lock(mutex_);
+  co_return handOver(environment, *family, session, waiter->ticket);
 }
 
-SessionCatalog::SessionPtr SessionCatalog::find(const bson::Document& session) {
-  if (const auto known = byId_.find(session.bytes()); known != byId_.end()) {
+SessionCatalog::CheckedOut SessionCatalog::handOver(const Environment& environment, Family& family,
+                                                    const SessionId& session, int64_t ticket) {
+  CheckedOut out;
+  out.catalog_ = this;
+  out.environment_ = &environment;
+  out.family_ = &family;
+  out.session_ = session;
+  out.ticket_ = ticket;
+  out.writes_ = &family.parent;
+  if (session.isChild())
+    out.writes_ = &family.children.try_emplace(session.childKey(), session.toDocument(), *tables_).first->second;
+  return out;
+}
+
+SessionCatalog::Family& SessionCatalog::find(const SessionId& session) {
+  const auto key = session.familyBytes();
+  if (const auto known = byKey_.find({key.data(), key.size()}); known != byKey_.end()) {
     byUse_.splice(byUse_.end(), byUse_, known->second);
-    return *known->second;
+    return **known->second;
   }
   makeRoom();
-  byUse_.push_back(std::make_shared<Session>(session, *tables_));
-  byId_.emplace(byUse_.back()->writes.session().bytes(), std::prev(byUse_.end()));
-  return byUse_.back();
+  byUse_.push_back(std::make_shared<Family>(session.familyKey(), *tables_));
+  byKey_.emplace(byUse_.back()->key, std::prev(byUse_.end()));
+  return *byUse_.back();
 }
 
 void SessionCatalog::makeRoom() {
+  constexpr auto kAnyTime = std::numeric_limits<int64_t>::max();
   for (auto oldest = byUse_.begin(); oldest != byUse_.end() && byUse_.size() >= kMostSessions;) {
-    if ((*oldest)->user) {
+    SessionLife::on((*oldest)->life, sessions::ReapWanted{kAnyTime});
+    if ((*oldest)->life.phase != SessionLife::Phase::kReaped) {
       ++oldest;
       continue;
     }
-    byId_.erase((*oldest)->writes.session().bytes());
+    byKey_.erase((*oldest)->key);
     oldest = byUse_.erase(oldest);
   }
 }
 
-void SessionCatalog::checkIn(const SessionPtr& session) {
-  const bool isLarge = session->writes.size() > kMostStatements;
-  if (isLarge) session->writes.forget();
-  const std::lock_guard lock(mutex_);
-  if (isLarge) session->known.reset();
-  passOn(*session);
-}
-
-/// A waiter whose operation ends meanwhile has its outcome already.
-void SessionCatalog::passOn(Session& session) {
-  session.user = nullptr;
-  while (!session.user && !session.waiters.empty()) {
-    const WaiterPtr next = session.waiters.front();
-    session.waiters.pop_front();
-    next->hasIt = next->promise.set(Status::OK());
-    if (next->hasIt) session.user = next->operation;
+void SessionCatalog::carryOut(Family& family, Actions actions, int64_t now) {
+  for (size_t i = 0; i < actions.size(); ++i) {  // it may grow meanwhile
+    const SessionLife::Action action = std::move(actions[i]);
+    if (const auto* granted = std::get_if<sessions::Grant>(&action)) {
+      if (grant(family, granted->operation)) continue;
+      Actions more = SessionLife::on(family.life, sessions::GaveUp{granted->operation, now});
+      std::ranges::move(more, std::back_inserter(actions));
+    } else if (std::holds_alternative<sessions::EndOperation>(action)) {
+      if (family.user) family.user->kill(ErrorCode::kInterrupted);
+    } else if (const auto* ended = std::get_if<sessions::EndWaiter>(&action)) {
+      endWaiter(family, ended->operation);
+    } else if (const auto* forgotten = std::get_if<sessions::Forget>(&action)) {
+      forgetHistory(family, forgotten->child);
+    } else if (const auto* over = std::get_if<sessions::ReapRecords>(&action)) {
+      family.children.erase(over->child);
+      dropped_.add(family.life.holder.term, SessionId::of(family.key, over->child).toDocument());
+    }
   }
 }
 
-void SessionCatalog::giveUp(const SessionPtr& session, const WaiterPtr& waiter) {
+/// An operation that did not have to wait is no waiter. A waiter that ends meanwhile has its outcome already.
+bool SessionCatalog::grant(Family& family, int64_t ticket) {
+  const auto place =
+      std::ranges::find_if(family.waiters, [&](const WaiterPtr& waiter) { return waiter->ticket == ticket; });
+  if (place == family.waiters.end()) return true;
+  const WaiterPtr waiter = *place;
+  family.waiters.erase(place);
+  family.user = waiter->operation;
+  if (waiter->promise.set(Status::OK())) return true;
+  family.user = nullptr;
+  return false;
+}
+
+void SessionCatalog::endWaiter(Family& family, int64_t ticket) {
+  const auto place =
+      std::ranges::find_if(family.waiters, [&](const WaiterPtr& waiter) { return waiter->ticket == ticket; });
+  if (place == family.waiters.end()) return;
+  (*place)->promise.set({ErrorCode::kInterrupted, "the session was killed while the operation waited for it"});
+  family.waiters.erase(place);
+}
+
+void SessionCatalog::forgetHistory(Family& family, const std::string& child) {
+  if (child.empty()) family.parent.forget();
+  else family.children.erase(child);
+}
+
+void SessionCatalog::checkIn(const CheckedOut& session) {
+  const RetryableWrites& writes = *session.writes_;
+  const bool isLarge = writes.size() > kMostStatements;
+  const int64_t now = ticksOf(session.environment_->coarseNow());
+  const sessions::CheckedIn end{session.ticket_, writes.lastStatement(), isLarge, now};
+  if (isLarge) session.writes_->forget();  // takes time, so not with the lock held
+  Family& family = *session.family_;
   const std::lock_guard lock(mutex_);
-  if (waiter->hasIt) return passOn(*session);
-  std::erase(session->waiters, waiter);
+  family.user = nullptr;
+  carryOut(family, SessionLife::on(family.life, end), now);
+}
+
+/// The operation may have been given the family in this moment.
+void SessionCatalog::giveUp(const Environment& environment, Family& family, Waiter& waiter) {
+  const int64_t now = ticksOf(environment.coarseNow());
+  const std::lock_guard lock(mutex_);
+  std::erase_if(family.waiters, [&](const WaiterPtr& other) { return other.get() == &waiter; });
+  if (family.life.holder.operation == waiter.ticket) family.user = nullptr;
+  carryOut(family, SessionLife::on(family.life, sessions::GaveUp{waiter.ticket, now}), now);
+}
+
+template <class Event>
+SessionCatalog::Actions SessionCatalog::tell(Family& family, const Event& event) {
+  const std::lock_guard lock(mutex_);
+  Actions actions = SessionLife::on(family.life, event);
+  carryOut(family, actions, family.life.lastUse);
+  return actions;
+}
+
+size_t SessionCatalog::kill(const std::function<bool(std::string_view familyKey)>& chosen) {
+  const std::lock_guard lock(mutex_);
+  size_t killed = 0;
+  for (const FamilyPtr& family : byUse_) {
+    if (!chosen(family->key)) continue;
+    killed += family->life.kills == 0 ? 1 : 0;
+    carryOut(*family, SessionLife::on(family->life, sessions::Killed{}), family->life.lastUse);
+  }
+  return killed;
+}
+
+std::vector<std::string> SessionCatalog::unusedSince(TimePoint when) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> keys;
+  for (const FamilyPtr& family : byUse_)
+    if (mayBeReaped(family->life, ticksOf(when))) keys.push_back(family->key);
+  return keys;
+}
+
+bool SessionCatalog::forget(const std::string& familyKey) {
+  const std::lock_guard lock(mutex_);
+  const auto known = byKey_.find(familyKey);
+  if (known == byKey_.end()) return true;
+  const auto place = known->second;
+  SessionLife::on((*place)->life, sessions::ReapWanted{std::numeric_limits<int64_t>::max()});
+  if ((*place)->life.phase != SessionLife::Phase::kReaped) return false;
+  byKey_.erase(known);
+  byUse_.erase(place);
+  return true;
+}
+
+std::vector<FamilyRow> SessionCatalog::families() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<FamilyRow> rows;
+  rows.reserve(byUse_.size());
+  for (const FamilyPtr& family : byUse_) {
+    const SessionLife::Memory& life = family->life;
+    const auto children = std::ranges::count_if(life.members, [](const auto& member) { return !member.child.empty(); });
+    rows.push_back({.key = family->key,
+                    .lastCheckOut = timeOf(life.lastUse),
+                    .waiters = life.waiters.size(),
+                    .kills = static_cast<size_t>(life.kills),
+                    .children = static_cast<size_t>(children),
+                    .lastNumber = life.lastNumber,
+                    .lastStatement = life.lastStatement,
+                    .inUse = life.holder.operation != 0,
+                    .operationId = family->user ? family->user->id() : 0});
+  }
+  return rows;
 }
 
 size_t SessionCatalog::size() const {
@@ -124,27 +297,31 @@ size_t SessionCatalog::size() const {
   return byUse_.size();
 }
 
-void SessionCatalog::invalidate(Session& session) {
-  ++session.edits;
-  if (session.user) session.user->kill(ErrorCode::kInterrupted);
+void SessionCatalog::invalidate(Family& family) {
+  carryOut(family, SessionLife::on(family.life, sessions::Invalidated{}), family.life.lastUse);
+}
+
+void SessionCatalog::invalidateAll() {
+  const std::lock_guard lock(mutex_);
+  for (const FamilyPtr& family : byUse_) invalidate(*family);
 }
 
 /// What a member makes of its log is no edit, nor is what the server writes beside an entry.
 void SessionCatalog::invalidateAll(storage::RecoveryUnit& unit) {
   if (unit.operation() && unit.operation()->writeMode() == storage::WriteMode::kApplied) return;
-  unit.onCommit([this](auto) {
-    const std::lock_guard lock(mutex_);
-    for (const SessionPtr& session : byUse_) invalidate(*session);
-  });
+  unit.onCommit([this](auto) { invalidateAll(); });
 }
 
 void SessionCatalog::invalidateOne(storage::RecoveryUnit& unit, bson::View document) {
   if (unit.operation() && unit.operation()->writeMode() == storage::WriteMode::kApplied) return;
   const bson::Element id = document["_id"];
   if (!id.is(bson::Type::kDocument)) return;
-  unit.onCommit([this, session = bson::Document(id.asDocument())](auto) {
+  const auto session = SessionId::parse(id.asDocument());
+  if (!session.isOK()) return;  // no session of this server
+  unit.onCommit([this, operation = unit.operation(), key = session->familyKey()](auto) {
     const std::lock_guard lock(mutex_);
-    if (const auto known = byId_.find(session.bytes()); known != byId_.end()) invalidate(**known->second);
+    if (reaping_.contains(operation)) return;
+    if (const auto known = byKey_.find(key); known != byKey_.end()) invalidate(**known->second);
   });
 }
 

@@ -1,76 +1,143 @@
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "actors/kernel/future.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/kernel/task.hpp"
+#include "actors/server/dropped_children.hpp"
+#include "state_machines/sessions/session_life.hpp"
 #include "storage/catalog/write_observer.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/sessions/retryable_writes.hpp"
+#include "storage/sessions/session_id.hpp"
 
 namespace troupe::server {
 
-/// The sessions whose numbered commands this node has carried out as a primary, each with what its retryable writes
-/// have done. One operation at a time has a session checked out; others of the session wait for it, so that a retry
-/// meets the outcome of the first attempt (SES-010, SES-011). What is known of a session is read from
-/// config.transactions and the log when that is needed, so it may be forgotten at any time: those unused for longest
-/// give way to new ones. An edit of config.transactions ends the operation that has the session, and what was known of
-/// it (SES-013). Thread-safe.
+/// A family of sessions as operators see it (SES-011).
+struct FamilyRow {
+  std::string key;  ///< SessionId::familyKey
+  TimePoint lastCheckOut;
+  size_t waiters = 0;
+  size_t kills = 0;            ///< that its operation was told of and has not answered yet
+  size_t children = 0;         ///< of which something is remembered
+  int64_t lastNumber = -1;     ///< of the parent; -1: none
+  int32_t lastStatement = -1;  ///< under that number; -1: none
+  bool inUse = false;
+  int64_t operationId = 0;  ///< that has it; 0: none, or one without an id
+};
+
+/// The sessions whose numbered commands this node has carried out as a primary, by families, each with what its
+/// retryable writes have done. What happens to a family is decided by its machine (SessionLife); the catalog carries it
+/// out. What is known of a session is read from config.transactions and the log when that is needed, so it may be
+/// forgotten at any time: families unused for longest give way to new ones. Thread-safe.
 class SessionCatalog final : public storage::WriteObserver {
-  struct Session;
+  struct Family;
+  using FamilyPtr = std::shared_ptr<Family>;
 
  public:
-  /// Sessions remembered beside those that are in use.
+  /// Families remembered beside those that are in use.
   static constexpr size_t kMostSessions = 10'000;
   /// Of a session with more statements nothing is remembered once it is free: the log has them.
   static constexpr size_t kMostStatements = 1'000;
 
-  /// A session that one operation has for itself, to the end of its life. Move-only; must not outlive the operation nor
-  /// the catalog.
+  /// A session that one operation has for itself, with its whole family, to the end of its life. Move-only; must not
+  /// outlive the operation nor the catalog.
   class CheckedOut {
    public:
     CheckedOut() = default;
     CheckedOut(CheckedOut&& other) noexcept
-        : catalog_(std::exchange(other.catalog_, nullptr)), session_(std::move(other.session_)) {}
+        : catalog_(std::exchange(other.catalog_, nullptr)),
+          environment_(other.environment_),
+          family_(other.family_),
+          session_(other.session_),
+          writes_(other.writes_),
+          ticket_(other.ticket_) {}
     CheckedOut& operator=(CheckedOut&& other) noexcept {
       std::swap(catalog_, other.catalog_);
+      std::swap(environment_, other.environment_);
+      std::swap(family_, other.family_);
       std::swap(session_, other.session_);
+      std::swap(writes_, other.writes_);
+      std::swap(ticket_, other.ticket_);
       return *this;
     }
     ~CheckedOut() {
-      if (catalog_) catalog_->checkIn(session_);
+      if (catalog_) catalog_->checkIn(*this);
     }
 
-    storage::RetryableWrites& writes() const;
+    storage::RetryableWrites& writes() const { return *writes_; }
     /// Reads what is known of the session, unless that was done in this term and holds still. Errors: those of
-    /// RetryableWrites::load.
+    /// RetryableWrites::load; what ended the operation meanwhile.
     Status bringUpToDate(storage::OperationContext& operation, const storage::OplogStore& log, int64_t term,
                          int64_t wanted) const;
+    /// The operation comes with that number; then `writes` is about it. Children of lower numbers of the parent are
+    /// over. After `bringUpToDate`. Errors: TransactionTooOld; the engine's; what ended the operation meanwhile.
+    Status begin(storage::OperationContext& operation, int64_t number) const;
 
    private:
     friend class SessionCatalog;
-    CheckedOut(SessionCatalog* catalog, std::shared_ptr<Session> session)
-        : catalog_(catalog), session_(std::move(session)) {}
+    StatusWith<int64_t> recordedNumber(storage::OperationContext& operation) const;
+
     SessionCatalog* catalog_ = nullptr;
-    std::shared_ptr<Session> session_;
+    const Environment* environment_ = nullptr;
+    Family* family_ = nullptr;  ///< stays as long as an operation has it
+    storage::SessionId session_;
+    storage::RetryableWrites* writes_ = nullptr;
+    int64_t ticket_ = 0;
+  };
+
+  /// While it lives, what the operation removes from the records is no edit: nobody can come with these sessions again.
+  class Reaping {
+   public:
+    Reaping(SessionCatalog& catalog, const storage::OperationContext& operation)
+        : catalog_(catalog), operation_(&operation) {
+      const std::lock_guard lock(catalog_.mutex_);
+      catalog_.reaping_.insert(operation_);
+    }
+    ~Reaping() {
+      const std::lock_guard lock(catalog_.mutex_);
+      catalog_.reaping_.erase(operation_);
+    }
+    Reaping(const Reaping&) = delete;
+
+   private:
+    SessionCatalog& catalog_;
+    const storage::OperationContext* operation_;
   };
 
   /// Where sessions are kept; before the first `checkOut`.
   void attach(const storage::SessionTables& tables) { tables_.emplace(tables); }
 
-  /// Waits until the session ({id, uid}) is free. Errors: the operation has to end.
-  Task<StatusWith<CheckedOut>> checkOut(Node& node, storage::OperationContext& operation, bson::Document session);
+  /// Waits until the session's family is free; then the operation has all of it (SES-002, SES-010). Errors: the
+  /// operation has to end; Interrupted (the session was killed while the operation waited).
+  Task<StatusWith<CheckedOut>> checkOut(Node& node, storage::OperationContext& operation, storage::SessionId session);
+
+  /// Ends the operations that have the chosen families, and those that wait for them (Interrupted), and forgets what is
+  /// known (SES-003). Of several kills the first one acts, until the operation has checked the family in. Returns how
+  /// many families it acted on. `chosen` is called with the catalog locked: it must be short, and not come back here.
+  size_t kill(const std::function<bool(std::string_view familyKey)>& chosen);
+  /// Keys of families that are neither in use nor waited for and were last checked out before that.
+  std::vector<std::string> unusedSince(TimePoint when) const;
+  /// Forgets a family; false while it is in use or waited for. One that is not there is forgotten already.
+  bool forget(const std::string& familyKey);
+  /// What is known of any session holds no longer, and operations that have one end: a rollback, or another copy of the
+  /// data (SES-013).
+  void invalidateAll();
+  std::vector<FamilyRow> families() const;
   size_t size() const;
+
+  DroppedChildren& droppedChildren() { return dropped_; }
 
   bool observes(const storage::CatalogEntry& entry) const override;
   Status onInsert(storage::RecoveryUnit& unit, const storage::Collection& collection,
@@ -85,23 +152,37 @@ class SessionCatalog final : public storage::WriteObserver {
 
  private:
   struct Waiter;
-  using SessionPtr = std::shared_ptr<Session>;
   using WaiterPtr = std::shared_ptr<Waiter>;
+  using Actions = sessions::SessionLife::Actions;
 
-  SessionPtr find(const bson::Document& session);
-  void checkIn(const SessionPtr& session);
-  void giveUp(const SessionPtr& session, const WaiterPtr& waiter);
-  /// With the lock held.
-  void passOn(Session& session);
+  // With the lock held.
+  Family& find(const storage::SessionId& session);
   void makeRoom();
-  void invalidate(Session& session);
+  CheckedOut handOver(const Environment& environment, Family& family, const storage::SessionId& session,
+                      int64_t ticket);
+  /// Carries out what the machine of a family has decided, and what comes of it.
+  void carryOut(Family& family, Actions actions, int64_t now);
+  /// False if the operation has given up waiting in this moment.
+  bool grant(Family& family, int64_t ticket);
+  void endWaiter(Family& family, int64_t ticket);
+  void forgetHistory(Family& family, const std::string& child);
+  void invalidate(Family& family);
+
+  void checkIn(const CheckedOut& session);
+  void giveUp(const Environment& environment, Family& family, Waiter& waiter);
+  /// Tells the machine of a family what has happened, and says what it decided.
+  template <class Event>
+  Actions tell(Family& family, const Event& event);
   void invalidateAll(storage::RecoveryUnit& unit);
   void invalidateOne(storage::RecoveryUnit& unit, bson::View document);
 
   std::optional<storage::SessionTables> tables_;
+  DroppedChildren dropped_;
   mutable std::mutex mutex_;
-  std::list<SessionPtr> byUse_;                                                 ///< the one unused for longest first
-  std::unordered_map<std::string_view, std::list<SessionPtr>::iterator> byId_;  ///< keys lie in the sessions
+  int64_t lastTicket_ = 0;
+  std::set<const storage::OperationContext*> reaping_;
+  std::list<FamilyPtr> byUse_;                                                  ///< the one unused for longest first
+  std::unordered_map<std::string_view, std::list<FamilyPtr>::iterator> byKey_;  ///< keys lie in the families
 };
 
 }  // namespace troupe::server

@@ -14,20 +14,24 @@ namespace troupe::server {
 
 namespace {
 
-/// The session as records and entries name it: {id, uid}. A session belongs to the users that began it.
-StatusWith<bson::Document> fullSession(const Request& request) {
-  TROUPE_ASSIGN(const std::string id, SessionRegistry::idOf(request.session()));
-  const std::string& owner = request.client().sessionOwner;
-  const std::string uid = owner.empty() ? SessionRegistry::nobody() : owner;
-  for (const bson::Element& e : request.session()) {
-    if (e.name() == "id") continue;
-    if (e.name() != "uid")
-      return Status(ErrorCode::kInvalidOptions,
-                    "lsid." + std::string(e.name()) + " is for the sessions of servers among themselves");
-    if (!e.is(bson::Type::kBinary) || e.asBinary().bytes != uid)
-      return Status(ErrorCode::kUnauthorized, "lsid.uid is not that of the authenticated user: leave it out");
+/// A session belongs to the users that began it; children are for servers among themselves.
+Status checkClients(bson::View lsid, std::string_view owner) {
+  for (const bson::Element& e : lsid) {
+    if (e.name() == "txnNumber" || e.name() == "txnUUID")
+      return {ErrorCode::kInvalidOptions,
+              "lsid." + std::string(e.name()) + " is for the sessions of servers among themselves"};
+    if (e.name() == "uid" && (!e.is(bson::Type::kBinary) || e.asBinary().bytes != owner))
+      return {ErrorCode::kUnauthorized, "lsid.uid is not that of the authenticated user: leave it out"};
   }
-  return bson::doc("id", bson::Binary{bson::kBinaryUuid, id}, "uid", bson::Binary{bson::kBinaryGeneric, uid});
+  return Status::OK();
+}
+
+/// The session as records and entries name it. A server names the sessions of its clients.
+StatusWith<storage::SessionId> fullSession(const Request& request) {
+  const std::string& known = request.client().sessionOwner;
+  const std::string& owner = known.empty() ? SessionRegistry::nobody() : known;
+  if (!request.client().isInternal()) TROUPE_TRY(checkClients(request.session(), owner));
+  return storage::SessionId::parse(request.session(), owner);
 }
 
 /// The fail point `onPrimaryTransactionalWrite` closes the connection (unless `closeConnection` is false) when a
@@ -50,14 +54,14 @@ Task<Status> SessionCheckout::checkOut() {
   storage::OperationContext& operation = request_.operation();
   if (!operation.session.txnNumber) co_return Status::OK();
   ServerContext& server = request_.server();
-  TROUPE_CO_ASSIGN(auto session, fullSession(request_));
-  TROUPE_CO_ASSIGN(session_, co_await server.sessionCatalog->checkOut(server.node, operation, std::move(session)));
+  TROUPE_CO_ASSIGN(const auto session, fullSession(request_));
+  TROUPE_CO_ASSIGN(session_, co_await server.sessionCatalog->checkOut(server.node, operation, session));
   TROUPE_CO_TRY(co_await lockTables());
   const auto term = server.operations.replicated->fence.term();
   if (!term) co_return Status(ErrorCode::kNotWritablePrimary, "not primary");
   TROUPE_CO_TRY(session_->bringUpToDate(operation, *server.oplog, *term, *operation.session.txnNumber));
+  TROUPE_CO_TRY(session_->begin(operation, *operation.session.txnNumber));
   storage::RetryableWrites& writes = session_->writes();
-  TROUPE_CO_TRY(writes.begin(*operation.session.txnNumber));
   writes.keepImagesAside(server.parameters.storeFindAndModifyImagesInSideCollection);
   operation.setWriteTerm(*term);  // what is known holds in this term only
   operation.session.lsid = writes.session();
@@ -90,7 +94,17 @@ void SessionCheckout::checkIn() {
   operation.retryable = nullptr;
   images_.reset();
   transactions_.reset();
+  if (!session_) return;
   session_.reset();
+  reapChildren();
+}
+
+/// SES-012: once enough have gathered. The command does not wait for it.
+void SessionCheckout::reapChildren() {
+  ServerContext& server = request_.server();
+  const size_t dropped = server.sessionCatalog->droppedChildren().size();
+  if (dropped == 0 || static_cast<int64_t>(dropped) < server.parameters.internalSessionsReapThreshold) return;
+  server.node.tell(server.node.address(kChildSessionReaperPath), local(ReapChildren{}));
 }
 
 }  // namespace troupe::server

@@ -17,13 +17,15 @@ class SessionCheckout {
   SessionCheckout(const SessionCheckout&) = delete;
 
   /// Errors: TransactionTooOld; those of waiting for the session and for locks; NotWritablePrimary; Unauthorized (the
-  /// session is another user's).
+  /// session is another user's); InvalidOptions (a client's session with the fields of servers); those of
+  /// SessionId::parse.
   Task<Status> checkOut();
   /// Before the write concern is awaited.
   void checkIn();
 
  private:
   Task<Status> lockTables();
+  void reapChildren();
 
   Request& request_;
   std::optional<SessionCatalog::CheckedOut> session_;

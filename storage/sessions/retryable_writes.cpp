@@ -13,6 +13,7 @@ namespace troupe::storage {
 void RetryableWrites::forget() {
   number_ = -1;
   lastWrite_ = {};
+  lastStatement_ = -1;
   statements_ = {};
   isComplete_ = true;
 }
@@ -35,6 +36,7 @@ Status RetryableWrites::load(OperationContext& operation, const OplogStore& log,
     }
     TROUPE_ASSIGN(const OplogEntry entry, OplogEntry::parse(*document));
     if (entry.txnNumber != number_) break;
+    if (statements_.empty() && !entry.statements.empty()) lastStatement_ = entry.statements.back();
     for (const int32_t statement : entry.statements) statements_.emplace(statement, next);
     next = entry.previousOpTime.value_or(OpTime());
   }

@@ -16,7 +16,7 @@ namespace troupe::storage {
 /// out. What an operation writes counts once it has committed.
 class RetryableWrites {
  public:
-  /// `session`: {id, uid}. `tables` outlives it.
+  /// `session`: its whole id. `tables` outlives it.
   RetryableWrites(bson::Document session, const SessionTables& tables)
       : session_(std::move(session)), tables_(tables) {}
 
@@ -37,6 +37,8 @@ class RetryableWrites {
   /// Nothing was executed under the present number, as far as anybody knows.
   void forget();
   size_t size() const { return statements_.size(); }  ///< statements that are remembered
+  /// The one that was executed last under the present number, as far as it is known; -1: none.
+  int32_t lastStatement() const { return lastStatement_; }
   bool isEmpty() const { return isComplete_ && statements_.empty(); }
   /// Where the images of its findAndModifys are kept (storeFindAndModifyImagesInSideCollection): the same for the whole
   /// of an operation, which sets it when it has the session.
@@ -49,6 +51,7 @@ class RetryableWrites {
   void note(int32_t statement, const OpTime& entry) {
     statements_.insert_or_assign(statement, entry);
     lastWrite_ = entry;
+    lastStatement_ = statement;
   }
 
  private:
@@ -56,6 +59,7 @@ class RetryableWrites {
   const SessionTables& tables_;
   int64_t number_ = -1;
   OpTime lastWrite_;
+  int32_t lastStatement_ = -1;
   std::unordered_map<int32_t, OpTime> statements_;
   bool isComplete_ = true;
   bool keepsImagesAside_ = true;

@@ -23,7 +23,7 @@ bool keepsSessions(std::string_view ns);
 
 /// A document of config.transactions, {_id: lsid, txnNum, lastWriteOpTime: {ts, t}, lastWriteDate}. Views are borrowed.
 struct SessionRecord {
-  bson::View session;  ///< {id: UUID, uid: digest of the user}
+  bson::View session;  ///< SessionId as a document: of a parent or a child, each has a record of its own
   int64_t txnNumber = 0;
   OpTime lastWrite;        ///< where the chain of its entries begins, which goes back by `prevOpTime`
   bson::Date lastWritten;  ///< by the writing node's clock

@@ -361,6 +361,7 @@ MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::Sto
     userChanges.forgetAll();
     signingKeys.forgetAll();
     settings.forgetAll();
+    sessionCatalog.invalidateAll();
   };
   *following->isCopying = lacksData;
   auto rollback = wireRollback(*context, access, *oplog, *endOfLog, *membership, forget, options);

@@ -1,6 +1,7 @@
 #include "supervisors/tree/data_node.hpp"
 
 #include "actors/maintenance/checkpointer.hpp"
+#include "actors/maintenance/child_session_reaper.hpp"
 #include "actors/maintenance/concurrency_tuner.hpp"
 #include "actors/maintenance/disk_watch.hpp"
 #include "actors/maintenance/ident_reaper.hpp"
@@ -51,7 +52,8 @@ Tree replication(const MemberParts& parts, server::ServerContext* server) {
                    permanent<replication::TopologyActor>("topology", parts.topology),
                    permanent<replication::ProgressReporter>("progress", parts.progress),
                    permanent<replication::FlowControl>("flow-control", parts.flow),
-                   permanent<NoopWriter>("noop-writer", server), permanent<KeyManager>("key-manager", server));
+                   permanent<NoopWriter>("noop-writer", server), permanent<KeyManager>("key-manager", server),
+                   permanent<ChildSessionReaper>("child-session-reaper", server));
 }
 
 /// Clients come first: an admin endpoint that cannot open its port is set aside and does not take the listener with it.

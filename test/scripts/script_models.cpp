@@ -11,6 +11,7 @@
 #include "test/model/subjects/initial_sync.hpp"
 #include "test/model/subjects/lease.hpp"
 #include "test/model/subjects/rollback.hpp"
+#include "test/model/subjects/session_life.hpp"
 
 namespace troupe::model {
 
@@ -35,6 +36,11 @@ Model named(const std::string& name) {
   if (name == "rollback") return rollbacks({}, kAnyNumber);
   if (name == "fetching") return fetchingOf({.mission = replication::Mission::kNothing});
   if (name == "initial-sync") return initialSyncs();
+  if (name == "sessions") {
+    SessionWorld world = parentAndChild();
+    world.kills = world.edits = world.reaps = kAnyNumber;
+    return sessionFamily(world);
+  }
   throw std::invalid_argument("no such model: " + name);
 }
 
@@ -44,7 +50,7 @@ Model scriptModel(const std::string& name) {
   Model model = named(name);
   model.faults = {.crashes = kAnyNumber, .losses = kAnyNumber, .duplications = kAnyNumber};
   model.bounds.inFlight = 40;
-  model.hide({"self", "setName", "config", "applied", "leaderless"});
+  model.hide({"self", "setName", "config", "applied", "leaderless", "arrivals", "endedBefore"});
   return model;
 }
 

@@ -37,6 +37,7 @@ std::vector<Mutant> leaseMutants();
 std::vector<Mutant> rollbackMutants();
 std::vector<Mutant> fetchingMutants();
 std::vector<Mutant> initialSyncMutants();
+std::vector<Mutant> sessionLifeMutants();
 std::vector<Mutant> allMutants();
 
 struct Verdict {

@@ -5,6 +5,7 @@
 #include "test/model/subjects/initial_sync.hpp"
 #include "test/model/subjects/lease.hpp"
 #include "test/model/subjects/rollback.hpp"
+#include "test/model/subjects/session_life.hpp"
 #include "test/model/subjects/tally.hpp"
 #include "test/model/subjects/voting.hpp"
 
@@ -115,10 +116,33 @@ Sample initialSync() {
   return sample;
 }
 
+/// A retryable write on the parent and a part of it in a child. Nothing is persisted: after a crash nobody has the
+/// session, and nothing is known of it.
+Sample sessionLife() {
+  using sessions::SessionLife;
+  Sample sample{.type = "SessionLife", .node = "n1"};
+  sample.make = [] {
+    Model model = sessionFamily(
+        {.operations = {{.number = 1}, {.child = "u", .retryOf = 1}}, .kills = 0, .edits = 0, .reaps = 0});
+    model.goal("all is over", {});  // not when it is free for the first time
+    return model;
+  };
+  sample.outcome = [](const machines::World& world) {
+    std::string phase;
+    world.each<SessionLife>(
+        [&](const NodeName&, bool, const auto& now) { phase = machines::phaseName<SessionLife>(now); });
+    return phase;
+  };
+  sample.without = {{"ending", "nobody kills or edits it here; see its model"},
+                    {"reaped", "nobody wants it to be forgotten here; see its model"}};
+  return sample;
+}
+
 }  // namespace
 
 std::vector<Sample> allSamples() {
-  return {election(), handoff(), holderThatGives(), holderThatTakes(), teller(), rollback(), fetching(), initialSync()};
+  return {election(), handoff(),  holderThatGives(), holderThatTakes(), teller(),
+          rollback(), fetching(), initialSync(),     sessionLife()};
 }
 
 }  // namespace troupe::model

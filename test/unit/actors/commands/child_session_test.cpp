@@ -1,0 +1,195 @@
+// Sessions that servers have for their internal transactions: their way through commands, and their end.
+#include "actors/server/session_catalog.hpp"
+#include "storage/sessions/session_record.hpp"
+#include "test/unit/actors/commands/primary_node.hpp"
+
+namespace troupe::commands {
+using namespace server;
+
+class ChildSessionTest : public CommandTest {
+ protected:
+  static constexpr int64_t kInvalidOptions = 72, kTooOld = 225, kUnknownField = 40415;
+  static inline const std::string kUser = std::string(storage::SessionId::kUidBytes, 'u');
+
+  ChildSessionTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {
+    becomePrimary(server);
+    AuthenticatedUser system;
+    system.name = "__system";
+    system.database = "local";
+    system.internal = true;
+    peer->users.push_back(system);
+    peer->usersChanged();
+  }
+
+  static bson::Document lsid(std::optional<char> child = {}, std::optional<int64_t> number = {}) {
+    storage::SessionId session;
+    session.id.fill('s');
+    std::ranges::copy(kUser, session.uid.begin());
+    if (child) session.txnUUID.emplace().fill(*child);
+    session.txnNumber = number;
+    return session.toDocument();
+  }
+  bson::Document numbered(std::string_view command, const bson::Document& session, int64_t number) const {
+    return with(command, bson::doc("lsid", session, "txnNumber", number));
+  }
+  bson::Document send(std::string_view command, const bson::Document& session, int64_t number) {
+    return server.run(numbered(command, session, number), "test", peer);
+  }
+  int64_t codeOf(std::string_view command, const bson::Document& session, int64_t number) {
+    return send(command, session, number)["code"].toInt64();
+  }
+  std::shared_ptr<Exchange> begin(std::string_view command, const bson::Document& session, int64_t number) {
+    others.push_back(server.connect());
+    others.back()->users = peer->users;
+    others.back()->usersChanged();
+    return server.begin(numbered(command, session, number), "test", others.back());
+  }
+  void set(std::string_view parameter, int64_t value) {
+    ASSERT_TRUE(server.run(bson::doc("setParameter", 1, parameter, value), "admin")["ok"].truthy());
+  }
+  /// The `_id`s of a collection of the database config.
+  std::vector<bson::Document> ids(std::string_view collection) {
+    const bson::Document reply = server.run(bson::doc("find", collection, "sort", bson::doc("_id", 1)), "config");
+    std::vector<bson::Document> found;
+    for (const bson::Element& e : reply.view().at("cursor.firstBatch").asArray())
+      found.emplace_back(e.asDocument()["_id"].asDocument());
+    return found;
+  }
+  std::vector<bson::Document> records() { return ids("transactions"); }
+  std::vector<bson::Document> images() { return ids("image_collection"); }
+  bson::Document reaper() {
+    const Address at = server.node.address(kChildSessionReaperPath);
+    auto found = server.node.wait(server.node.inspect(std::string(at.path()), 1s));
+    return found ? found->state : bson::Document();
+  }
+
+  const std::shared_ptr<Client> peer = server.connect();
+  std::vector<std::shared_ptr<Client>> others;
+};
+
+TEST_F(ChildSessionTest, AreForServersAmongThemselves) {  // SES-001
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"_id": 1}]})";
+  const auto byClient = [&](const bson::Document& session) {
+    return server.run(numbered(kInsert, session, 1))["code"].toInt64();
+  };
+  const bson::Binary uuid{bson::kBinaryUuid, "0123456789abcdef"};
+  EXPECT_EQ(byClient(bson::doc("id", uuid, "txnUUID", uuid)), kInvalidOptions);
+  EXPECT_EQ(byClient(bson::doc("id", uuid, "txnNumber", int64_t{1}, "txnUUID", uuid)), kInvalidOptions);
+  EXPECT_EQ(byClient(bson::doc("id", uuid, "more", 1)), kUnknownField);
+  EXPECT_TRUE(records().empty());
+  const bson::Document first = send(kInsert, lsid('c', 4), 0), again = send(kInsert, lsid('c', 4), 0);
+  EXPECT_TRUE(first["ok"].truthy()) << bson::toRelaxedJson(first);
+  EXPECT_EQ(again["n"].toInt64(), 1);
+  EXPECT_TRUE(again["retriedStmtIds"].ok()) << bson::toRelaxedJson(again);
+  EXPECT_EQ(records(), std::vector<bson::Document>{lsid('c', 4)}) << "with all parts of its id, and its client's uid";
+  const bson::Document entry(server.run(R"({"find": "oplog.rs", "filter": {"ns": "test.c", "op": "i"}})"_json, "local")
+                                 .view()
+                                 .at("cursor.firstBatch.0")
+                                 .asDocument());
+  EXPECT_EQ(bson::Document(entry["lsid"].asDocument()), lsid('c', 4));
+}
+
+TEST_F(ChildSessionTest, EachSessionOfAFamilyHasItsOwnHistory) {
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"a": 1}]})";
+  for (const bson::Document& session : {lsid(), lsid('c'), lsid('d', 1)})
+    EXPECT_FALSE(send(kInsert, session, 1)["retriedStmtIds"].ok());
+  for (const bson::Document& session : {lsid(), lsid('c'), lsid('d', 1)})
+    EXPECT_TRUE(send(kInsert, session, 1)["retriedStmtIds"].ok());
+  EXPECT_EQ(batch(R"({"find": "c"})").size(), 3u);
+  EXPECT_EQ(records().size(), 3u);
+  ASSERT_TRUE(succeeds(R"({"delete": "transactions", "deletes": [{"q": {}, "limit": 0}]})", "config"));
+  EXPECT_FALSE(send(kInsert, lsid('c'), 1)["retriedStmtIds"].ok()) << "an edit of a child's record is taken for true";
+}
+
+TEST_F(ChildSessionTest, AHigherNumberOfTheParentEndsThoseOfLowerOnes) {  // SES-012
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"a": 1}]})";
+  ASSERT_TRUE(send(kInsert, lsid('c', 4), 0)["ok"].truthy());
+  ASSERT_TRUE(send(kInsert, lsid(), 5)["ok"].truthy());
+  EXPECT_EQ(codeOf(kInsert, lsid('c', 4), 0), kTooOld);
+  SessionCatalog& catalog = *server.server->sessionCatalog;
+  ASSERT_EQ(catalog.size(), 1u);
+  ASSERT_TRUE(catalog.forget(catalog.families()[0].key));
+  EXPECT_EQ(codeOf(kInsert, lsid('c', 4), 1), kTooOld) << "the record of the parent says so";
+  EXPECT_TRUE(send(kInsert, lsid('c', 5), 0)["ok"].truthy());
+  EXPECT_TRUE(send(kInsert, lsid('c'), 0)["ok"].truthy()) << "one without a number";
+}
+
+TEST_F(ChildSessionTest, RecordsOfThoseThatAreOverGoTogether) {  // SES-012
+  set("internalSessionsReapThreshold", 2);
+  constexpr const char* kUpsert =
+      R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "upsert": true})";
+  ASSERT_TRUE(send(kUpsert, lsid('a', 1), 0)["ok"].truthy());
+  ASSERT_TRUE(send(kUpsert, lsid(), 2)["ok"].truthy());
+  EXPECT_EQ(records(), (std::vector<bson::Document>{lsid(), lsid('a', 1)})) << "one is not enough";
+  ASSERT_TRUE(send(kUpsert, lsid('b', 2), 0)["ok"].truthy());
+  ASSERT_TRUE(send(kUpsert, lsid('c'), 0)["ok"].truthy());
+  EXPECT_EQ(images().size(), 3u) << "the first one had no document to keep";
+  ASSERT_TRUE(send(kUpsert, lsid(), 3)["ok"].truthy());
+  server.node.run();
+  EXPECT_EQ(records(), (std::vector<bson::Document>{lsid(), lsid('c')}));
+  EXPECT_EQ(images(), (std::vector<bson::Document>{lsid(), lsid('c')}));
+  EXPECT_EQ(reaper()["rounds"].toInt64(), 1);
+  EXPECT_EQ(reaper()["removed"].toInt64(), 3);
+  EXPECT_EQ(reaper()["lastError"].toStringOr(), "");
+  const bson::Document together =
+      server.run(R"({"find": "oplog.rs", "filter": {"o.applyOps.ns": "config.transactions"}})"_json, "local");
+  EXPECT_EQ(together.view().at("cursor.firstBatch").asArray().count(), 1u) << "in one entry";
+}
+
+/// The next command of the family is under way when they are removed.
+TEST_F(ChildSessionTest, TheirRemovalIsNoEditOfTheirFamily) {
+  set("internalSessionsReapThreshold", 1);
+  ASSERT_TRUE(succeeds(R"({"create": "c"})"));
+  ASSERT_TRUE(succeeds(R"({"create": "d"})"));
+  ASSERT_TRUE(send(R"({"insert": "e", "documents": [{"a": 1}]})", lsid('a', 1), 0)["ok"].truthy());
+  LockHolder first(server.locks, "test.c", storage::LockMode::kX);
+  LockHolder second(server.locks, "test.d", storage::LockMode::kX);
+  const auto ends = begin(R"({"insert": "c", "documents": [{"a": 1}]})", lsid(), 2);
+  const auto goesOn = begin(R"({"insert": "d", "documents": [{"a": 1}]})", lsid(), 2);
+  first.release();
+  for (int steps = 0; !ends->done && steps < 100; ++steps) server.node.advance(10ms);
+  ASSERT_TRUE(ends->done);
+  server.node.advance(100ms);
+  EXPECT_EQ(records(), std::vector<bson::Document>{lsid()});
+  EXPECT_TRUE(server.server->sessionCatalog->families()[0].inUse);
+  second.release();
+  for (int steps = 0; !goesOn->done && steps < 100; ++steps) server.node.advance(10ms);
+  ASSERT_TRUE(goesOn->done);
+  const bson::Document reply = goesOn->takeReply();
+  EXPECT_TRUE(reply["ok"].truthy() && reply["retriedStmtIds"].ok())
+      << "statement 0 of number 2 was executed: " << bson::toRelaxedJson(reply);
+}
+
+TEST_F(ChildSessionTest, WhatWasGatheredIsLostWithTheTerm) {  // SES-012
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"a": 1}]})";
+  ASSERT_TRUE(send(kInsert, lsid('a', 1), 0)["ok"].truthy());
+  ASSERT_TRUE(send(kInsert, lsid(), 2)["ok"].truthy());
+  EXPECT_EQ(reaper()["gathered"].toInt64(), 1);
+  ASSERT_TRUE(succeeds(R"({"replSetStepDown": 1, "force": true})", "admin"));
+  untilPrimary(server);
+  set("internalSessionsReapThreshold", 1);
+  ASSERT_TRUE(send(kInsert, lsid('b', 2), 0)["ok"].truthy());
+  ASSERT_TRUE(send(kInsert, lsid(), 3)["ok"].truthy());
+  server.node.run();
+  EXPECT_EQ(records(), (std::vector<bson::Document>{lsid(), lsid('a', 1)})) << "the periodic reaping finds it";
+}
+
+/// SES-013: what an operation of the old term has begun ends with the role; the next reads what is true then.
+TEST_F(ChildSessionTest, AStepDownEndsTheOperationOfAChild) {
+  ASSERT_TRUE(succeeds(R"({"create": "c"})"));
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"a": 1}]})";
+  LockHolder holder(server.locks, "test.c", storage::LockMode::kX);
+  const auto first = begin(kInsert, lsid('a', 1), 0);
+  const auto waiting = begin(kInsert, lsid(), 1);
+  holder.release();
+  ASSERT_TRUE(succeeds(R"({"replSetStepDown": 1, "force": true})", "admin"));
+  for (int steps = 0; !(first->done && waiting->done) && steps < 100; ++steps) server.node.advance(10ms);
+  ASSERT_TRUE(first->done && waiting->done);
+  untilPrimary(server);
+  EXPECT_FALSE(server.server->sessionCatalog->families()[0].inUse);
+  EXPECT_TRUE(send(kInsert, lsid('a', 1), 0)["ok"].truthy());
+  EXPECT_TRUE(send(kInsert, lsid(), 1)["ok"].truthy());
+  EXPECT_EQ(batch(R"({"find": "c"})").size(), 2u) << "each once, whichever attempt did it";
+}
+
+}  // namespace troupe::commands
