@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "actors/server/session_key.hpp"
 #include "actors/storage/interruptible_wait.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/catalog/durable_catalog.hpp"
@@ -20,6 +21,7 @@ struct SessionCatalog::Session {
 
   storage::RetryableWrites writes;  ///< of the operation that has it
   storage::OperationContext* user = nullptr;
+  TimePoint checkedOut{};  ///< last
   std::deque<WaiterPtr> waiters;
   uint64_t edits = 0;  ///< of its record, by others than the server
   /// The term and the edits as of which `writes` was read.
@@ -51,6 +53,7 @@ Task<StatusWith<SessionCatalog::CheckedOut>> SessionCatalog::checkOut(Node& node
   {
     const std::lock_guard lock(mutex_);
     found = find(session);
+    found->checkedOut = node.environment().now();
     if (!found->user) {
       found->user = &operation;
     } else {
@@ -122,6 +125,51 @@ void SessionCatalog::giveUp(const SessionPtr& session, const WaiterPtr& waiter) 
 size_t SessionCatalog::size() const {
   const std::lock_guard lock(mutex_);
   return byUse_.size();
+}
+
+namespace {
+
+/// Empty for a session of another shape.
+std::string familyKeyOf(const storage::RetryableWrites& writes) {
+  const auto key = SessionKey::ofStored(writes.session());
+  return key.isOK() ? std::string(key->bytes()) : std::string();
+}
+
+}  // namespace
+
+size_t SessionCatalog::kill(const std::function<bool(std::string_view familyKey)>& which) {
+  size_t ended = 0;
+  const std::lock_guard lock(mutex_);
+  for (const SessionPtr& session : byUse_) {
+    if (!session->user || !which(familyKeyOf(session->writes))) continue;
+    session->user->kill(ErrorCode::kInterrupted);
+    ++ended;
+    for (const WaiterPtr& waiter : session->waiters)
+      ended += waiter->promise.set(Status(ErrorCode::kInterrupted, "the session was killed"));
+  }
+  return ended;
+}
+
+std::vector<std::string> SessionCatalog::unusedSince(TimePoint since) const {
+  std::vector<std::string> unused;
+  const std::lock_guard lock(mutex_);
+  for (const SessionPtr& session : byUse_)
+    if (!session->user && session->checkedOut < since) unused.push_back(familyKeyOf(session->writes));
+  return unused;
+}
+
+bool SessionCatalog::forget(const std::string& familyKey) {
+  if (familyKey.size() != SessionKey::kBytes) return false;
+  const std::string_view key(familyKey);
+  const bson::Document id =
+      SessionKey(key.substr(0, SessionKey::kIdBytes), key.substr(SessionKey::kIdBytes)).toDocument();
+  const std::lock_guard lock(mutex_);
+  const auto known = byId_.find(id.bytes());
+  if (known == byId_.end() || (*known->second)->user) return false;
+  const auto place = known->second;
+  byId_.erase(known);
+  byUse_.erase(place);
+  return true;
 }
 
 void SessionCatalog::invalidate(Session& session) {

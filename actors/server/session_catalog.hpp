@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "actors/kernel/future.hpp"
 #include "actors/kernel/node.hpp"
@@ -71,6 +72,14 @@ class SessionCatalog final : public storage::WriteObserver {
   /// Waits until the session ({id, uid}) is free. Errors: the operation has to end.
   Task<StatusWith<CheckedOut>> checkOut(Node& node, storage::OperationContext& operation, bson::Document session);
   size_t size() const;
+
+  // Of a session and its children: `familyKey` is the 48 bytes of their SessionKey.
+  /// Ends the operations that have or await such sessions (Interrupted); returns how many.
+  size_t kill(const std::function<bool(std::string_view familyKey)>& which);
+  /// The sessions that nobody has checked out since then, nor has now.
+  std::vector<std::string> unusedSince(TimePoint since) const;
+  /// Forgets what is known of a session. False: there is none, or it is in use.
+  bool forget(const std::string& familyKey);
 
   bool observes(const storage::CatalogEntry& entry) const override;
   Status onInsert(storage::RecoveryUnit& unit, const storage::Collection& collection,

@@ -5,7 +5,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/server/fail_points.hpp"
 #include "actors/server/server_context.hpp"
-#include "actors/server/session_registry.hpp"
+#include "actors/server/session_access.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -16,18 +16,12 @@ namespace {
 
 /// The session as records and entries name it: {id, uid}. A session belongs to the users that began it.
 StatusWith<bson::Document> fullSession(const Request& request) {
-  TROUPE_ASSIGN(const std::string id, SessionRegistry::idOf(request.session()));
-  const std::string& owner = request.client().sessionOwner;
-  const std::string uid = owner.empty() ? SessionRegistry::nobody() : owner;
-  for (const bson::Element& e : request.session()) {
-    if (e.name() == "id") continue;
-    if (e.name() != "uid")
+  TROUPE_ASSIGN(const SessionKey key, sessionOf(request.client(), request.session()));
+  for (const bson::Element& e : request.session())
+    if (e.name() != "id" && e.name() != "uid")
       return Status(ErrorCode::kInvalidOptions,
                     "lsid." + std::string(e.name()) + " is for the sessions of servers among themselves");
-    if (!e.is(bson::Type::kBinary) || e.asBinary().bytes != uid)
-      return Status(ErrorCode::kUnauthorized, "lsid.uid is not that of the authenticated user: leave it out");
-  }
-  return bson::doc("id", bson::Binary{bson::kBinaryUuid, id}, "uid", bson::Binary{bson::kBinaryGeneric, uid});
+  return key.toDocument();
 }
 
 /// The fail point `onPrimaryTransactionalWrite` closes the connection (unless `closeConnection` is false) when a

@@ -17,8 +17,8 @@
 #include "actors/server/hello_state.hpp"
 #include "actors/server/profiler.hpp"
 #include "actors/server/role_check.hpp"
+#include "actors/server/session_cache.hpp"
 #include "actors/server/session_catalog.hpp"
-#include "actors/server/session_registry.hpp"
 #include "actors/server/time_proofs.hpp"
 #include "actors/server/user_store.hpp"
 #include "messaging/bson/ids.hpp"
@@ -95,7 +95,7 @@ struct NodeAssembly::Parts {
   storage::IdleUnits idleUnits;
   server::ClientRegistry clients;
   server::CursorRegistry cursors;
-  server::SessionRegistry sessions{parameters.maxSessions};
+  server::SessionCache sessions{parameters.maxSessions, random()};
   bson::ObjectIdGenerator objectIds;
   server::HelloState hello;
   server::UserChanges userChanges;

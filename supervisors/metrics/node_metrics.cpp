@@ -11,7 +11,7 @@
 #include "actors/commands/inspection.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/server_context.hpp"
-#include "actors/server/session_registry.hpp"
+#include "actors/server/session_cache.hpp"
 #include "actors/server/version.hpp"
 
 namespace troupe::supervisors {
