@@ -84,9 +84,13 @@ size_t killWorkOf(ServerContext& server, const SessionChoice& choice, const Clie
       return choice.contains(SessionKey(family.substr(0, SessionKey::kIdBytes), family.substr(SessionKey::kIdBytes)));
     });
   }
-  server.cursors.killIf(
-      [&](const ClientCursor& cursor) { return cursor.sessionKey && choice.contains(*cursor.sessionKey); },
-      CursorRegistry::Afterwards::kNotFound);
+  if (choice.isNamed() && choice.ids_.empty()) {
+    server.cursors.killOf(std::vector<SessionKey>(choice.keys_.begin(), choice.keys_.end()));
+  } else {
+    server.cursors.killIf(
+        [&](const ClientCursor& cursor) { return cursor.sessionKey && choice.contains(*cursor.sessionKey); },
+        CursorRegistry::Afterwards::kNotFound);
+  }
   return killed;
 }
 

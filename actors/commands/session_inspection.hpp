@@ -33,6 +33,7 @@ class SessionChoice {
   bool empty() const { return !all_ && owners_.empty() && keys_.empty() && ids_.empty(); }
 
  private:
+  friend size_t killWorkOf(ServerContext& server, const SessionChoice& choice, const Client* except);
   friend size_t killNamedSessions(ServerContext& server, const SessionChoice& choice, const Client* except);
   bool all_ = false;
   std::unordered_set<SessionKey> keys_;

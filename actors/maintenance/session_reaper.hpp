@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/kernel/actor.hpp"
@@ -37,8 +39,9 @@ std::vector<bson::Document> reapable(const std::vector<SessionRecordRow>& record
 /// record, so that a reap that ends half-way leaves no image behind. In batches, between which others have their turn.
 class SessionReaper final : public Actor {
  public:
-  /// `server` outlives it.
-  explicit SessionReaper(server::ServerContext* server) : server_(server), collection_(*server) {}
+  /// `server` outlives it. `nodes`: see SessionsCollection.
+  SessionReaper(server::ServerContext* server, std::shared_ptr<replication::RemoteMembers> nodes)
+      : server_(server), collection_(*server, std::move(nodes)) {}
   Behaviour behaviour() override;
   void onStart() override;
   /// Ends between two commands.

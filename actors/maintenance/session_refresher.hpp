@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/kernel/actor.hpp"
@@ -25,8 +27,9 @@ struct SessionsRefreshed {};
 /// disableLogicalSessionCacheRefresh it works on demand only (SES-009).
 class SessionRefresher final : public Actor {
  public:
-  /// `server` outlives it.
-  explicit SessionRefresher(server::ServerContext* server) : server_(server), collection_(*server) {}
+  /// `server` outlives it. `nodes`: see SessionsCollection.
+  SessionRefresher(server::ServerContext* server, std::shared_ptr<replication::RemoteMembers> nodes)
+      : server_(server), collection_(*server, std::move(nodes)) {}
   Behaviour behaviour() override;
   void onStart() override;
   /// Ends between two commands.

@@ -8,7 +8,6 @@
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/server/role_check.hpp"
-#include "actors/transport/run_command.hpp"
 #include "messaging/errors/co_status.hpp"
 
 namespace troupe::maintenance {
@@ -49,12 +48,10 @@ Task<StatusWith<bson::Document>> SessionsCollection::run(bson::Document command)
   std::string target = node.name();
   if (server_.membership) target = primaryOf(server_.membership->setName());
   std::string database(kSessions.db());
-  transport::CommandOptions options;
-  options.timeout = kCommandTimeout;
-  TROUPE_CO_ASSIGN(const auto reply, co_await transport::runCommand(node, std::move(target), std::move(database),
-                                                                    std::move(command), std::move(options)));
-  TROUPE_CO_TRY(failureWithin(reply.document()));
-  co_return bson::Document(reply.document());
+  TROUPE_CO_ASSIGN(bson::Document reply,
+                   co_await nodes_->run(std::move(target), std::move(database), std::move(command), kCommandTimeout));
+  TROUPE_CO_TRY(failureWithin(reply));
+  co_return reply;
 }
 
 Task<Status> SessionsCollection::prepare() {

@@ -1,9 +1,11 @@
 #pragma once
 #include <cstddef>
-#include <span>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "actors/kernel/task.hpp"
+#include "actors/replication/remote_members.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/session_access.hpp"
 #include "actors/server/session_cache.hpp"
@@ -16,8 +18,9 @@ namespace troupe::maintenance {
 /// its writes are awaited by a majority, for a bounded time. For the coroutines of one actor.
 class SessionsCollection {
  public:
-  /// `server` outlives it.
-  explicit SessionsCollection(server::ServerContext& server) : server_(server) {}
+  /// `server` outlives it. `nodes`: the way to the primary, and to this node itself.
+  SessionsCollection(server::ServerContext& server, std::shared_ptr<replication::RemoteMembers> nodes)
+      : server_(server), nodes_(std::move(nodes)) {}
 
   /// Sessions in one command: few enough that nobody waits long behind it, and enough to await a majority for.
   static constexpr size_t kBatch = 250;
@@ -37,6 +40,7 @@ class SessionsCollection {
 
  private:
   server::ServerContext& server_;
+  const std::shared_ptr<replication::RemoteMembers> nodes_;
 };
 
 /// {w: "majority", wtimeout}: what the jobs of sessions await.

@@ -30,6 +30,7 @@
 #include "supervisors/assembly/following.hpp"
 #include "supervisors/assembly/initial_sync_wiring.hpp"
 #include "supervisors/assembly/link_wiring.hpp"
+#include "supervisors/assembly/linked_members.hpp"
 #include "supervisors/assembly/part_functions.hpp"
 #include "supervisors/assembly/replication_wiring.hpp"
 #include "supervisors/assembly/rollback_wiring.hpp"
@@ -347,6 +348,7 @@ StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {
   if (options.links) {
     TROUPE_ASSIGN(parts.links, makeLinks(*node, *network, options, log));
   }
+  parts.nodes = linkedMembers(*node);
   const auto access = std::make_shared<machines::StorageAccess>(storageAccess());
   if (membership) parts.member.emplace(memberParts(access, parts.links));
   const ServiceParts serviceParts{access, membership.get()};

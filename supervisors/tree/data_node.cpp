@@ -101,8 +101,8 @@ Tree dataNodeTree(const TreeParts& parts) {
       permanent<IndexBuilds>("index-builds", s).withGrace(kDrainGrace),
       permanent<TtlMonitor>("ttl-monitor", s).onOwnThread(), permanent<Scrubber>("scrubber", s).onOwnThread(),
       permanent<ProfileKeeper>("profile-keeper", s).onOwnThread(),
-      permanent<SessionRefresher>("session-refresher", s).withGrace(kDrainGrace),
-      permanent<SessionReaper>("session-reaper", s).withGrace(kDrainGrace));
+      permanent<SessionRefresher>("session-refresher", s, parts.nodes).withGrace(kDrainGrace),
+      permanent<SessionReaper>("session-reaper", s, parts.nodes).withGrace(kDrainGrace));
   services.children.insert(services.children.end(), parts.services.begin(), parts.services.end());
   tree.children.push_back(std::move(services));
   tree.children.push_back(front(parts));

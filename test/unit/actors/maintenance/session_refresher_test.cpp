@@ -3,6 +3,7 @@
 
 #include "actors/maintenance/session_reaper.hpp"
 #include "actors/server/session_catalog.hpp"
+#include "supervisors/assembly/linked_members.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
 
 namespace troupe::maintenance {
@@ -56,7 +57,7 @@ class SessionRefresherTest : public commands::CommandTest {
   }
   /// As another member does, or the index of the collection.
   void removeStored(char byte) {
-    SessionsCollection collection(*server.server);
+    SessionsCollection collection(*server.server, supervisors::linkedMembers(server.node));
     std::vector<SessionKey> keys{key(byte)};
     Status removed(ErrorCode::kMaxTimeMSExpired, "it did not end");
     const auto work = [](SessionsCollection* from, std::vector<SessionKey> which, Status* outcome) -> Task<void> {
