@@ -99,7 +99,7 @@ TEST_F(SessionRefresherTest, TheIndexTimesThemOut) {
   use('a');
   refresh();
   const auto changed = run(R"({"listIndexes": "system.sessions"})", "config");
-  EXPECT_NE(bson::toRelaxedJson(changed).find("\"expireAfterSeconds\":60"), std::string::npos)
+  EXPECT_NE(bson::toRelaxedJson(changed).find("\"expireAfterSeconds\" : 60"), std::string::npos)
       << bson::toRelaxedJson(changed);
 }
 
