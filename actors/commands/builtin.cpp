@@ -26,6 +26,8 @@ CommandTable makeCommandTable(std::span<const Command> more) {
       userInfoCommands(),
       loginCommands(),
       sessionCommands(),
+      sessionKillCommands(),
+      sessionInfoCommands(),
       administrationCommands(),
       fsyncCommands(),
       reindexCommands(),

@@ -28,7 +28,9 @@ std::span<const Command> userCommands();                ///< createUser, updateU
 std::span<const Command> roleCommands();                ///< createRole, updateRole, dropRole, grants
 std::span<const Command> userInfoCommands();            ///< usersInfo, rolesInfo
 std::span<const Command> loginCommands();               ///< saslStart, saslContinue, logout, authenticate
-std::span<const Command> sessionCommands();             ///< startSession, refreshSessions, endSessions, killSessions
+std::span<const Command> sessionCommands();             ///< startSession, refreshSessions, endSessions
+std::span<const Command> sessionKillCommands();         ///< killSessions, killAllSessions, killAllSessionsByPattern
+std::span<const Command> sessionInfoCommands();         ///< sessionInfo, refreshLogicalSessionCacheNow ...
 std::span<const Command> replicationCommands();         ///< replSetGetStatus, replSetGetConfig, replSetInitiate
 std::span<const Command> memberMessageCommands();       ///< replSetRequestVotes, replSetHeartbeat
 std::span<const Command> administrationCommands();      ///< shutdown, logRotate, currentOp ...

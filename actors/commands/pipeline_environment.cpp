@@ -8,7 +8,6 @@
 #include "actors/commands/views.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/role_check.hpp"
-#include "actors/server/session_registry.hpp"
 #include "messaging/bson/collation.hpp"
 #include "storage/query/expression/values.hpp"
 #include "storage/query/match/match_parser.hpp"
@@ -152,7 +151,7 @@ CommandPipelineEnvironment::CommandPipelineEnvironment(const Request& request, Q
       server_(request.server()),
       bypassesValidation_(resources.command["bypassDocumentValidation"].truthy()),
       fromSecondaries_(readsFromSecondaries(request)) {
-  mayListSessions_ = request.authorize(auth::Action::kListSessions, auth::Resource::cluster()).isOK();
+  viewer_ = SessionViewer::of(request);
   inspection_ = NamespaceResolution::inspection(request);
 }
 
@@ -204,16 +203,19 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scanView(const AuthorizedNamesp
   return StagePtr(std::make_unique<ViewStage>(std::move(resolved.stages), std::move(pipeline)));
 }
 
-Status CommandPipelineEnvironment::addLocalSessions(ListedRows& rows) const {
-  const TimePoint now = server_.node.environment().now();
-  const int64_t wall = wallMillis(server_);
-  for (const auto& [key, used] : server_.sessions.uses()) {
-    const auto id = std::string_view(key).substr(0, SessionRegistry::kIdBytes);
-    const auto idle = std::chrono::duration_cast<std::chrono::milliseconds>(now - used).count();
-    TROUPE_TRY(rows.add(
-        bson::doc("_id", bson::doc("id", bson::Binary{bson::kBinaryUuid, id}), "lastUse", bson::Date{wall - idle})));
+StatusWith<StagePtr> CommandPipelineEnvironment::openSessions(std::string_view stage, bson::View options) {
+  TROUPE_ASSIGN(const auto wanted, ListedSessions::of(stage, options, viewer_));
+  if (stage == "$listSessions") {
+    const AuthorizedNamespace ns = NamespaceResolution::sessions();
+    noteFurther(*resources_.furtherNamespaces, ns);
+    query::PushDown request;
+    request.filter = wanted.filter();
+    return scanNamespace(ns, request);
   }
-  return Status::OK();
+  ListedRows rows(*resources_.memory());
+  const std::function<Status()> step = [this] { return checkInterrupt(); };
+  TROUPE_TRY(addLocalSessions(server_, wanted, step, rows));
+  return StagePtr(std::make_unique<RowsStage>(std::string(stage), std::move(rows)));
 }
 
 Status CommandPipelineEnvironment::addNodeRows(std::string_view stage, bson::View options, ListedRows& rows) const {
@@ -268,12 +270,8 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
     }
     return rows({});
   }
-  if (name == "$listSessions" || name == "$querySettings") return rows({});
-  if (name == "$listLocalSessions") {
-    if (!mayListSessions_) return Status(ErrorCode::kUnauthorized, "not authorized to use $listLocalSessions");
-    TROUPE_TRY(addLocalSessions(listed));
-    return rows({});
-  }
+  if (name == "$querySettings") return rows({});
+  if (name == "$listSessions" || name == "$listLocalSessions") return openSessions(name, options);
   TROUPE_ASSIGN(const auto ns, namespaces_.find(on, query::useOfSource(name).value_or(query::NamespaceUse::kRead)));
   TROUPE_ASSIGN(const CatalogReader catalog, resources_.catalog());
   TROUPE_ASSIGN(const auto collection, catalog.find(ns));

@@ -5,6 +5,7 @@
 
 #include "actors/commands/listed_rows.hpp"
 #include "actors/commands/query_support.hpp"
+#include "actors/commands/session_listing.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/server/namespace_resolution.hpp"
 #include "actors/server/request.hpp"
@@ -58,7 +59,8 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   CollectionWriter writer() { return {server_.writes, *resources_.operation}; }
   StatusWith<storage::CollectionPtr> target(const query::CollectionName& name);
   StatusWith<const DocumentValidator*> validatorOf(const storage::CollectionPtr& target);
-  Status addLocalSessions(ListedRows& rows) const;
+  /// $listSessions and $listLocalSessions.
+  StatusWith<query::StagePtr> openSessions(std::string_view stage, bson::View options);
   /// The rows of $currentOp or $actors.
   Status addNodeRows(std::string_view stage, bson::View options, ListedRows& rows) const;
   StatusWith<query::StagePtr> scanNamespace(const AuthorizedNamespace& ns, const query::PushDown& request);
@@ -74,7 +76,7 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   DocumentValidator validator_;
   bool bypassesValidation_ = false;
   const bool fromSecondaries_;  ///< the client that opened the pipeline reads from those
-  bool mayListSessions_ = false;
+  SessionViewer viewer_;
   std::optional<CatalogInspection> inspection_;  ///< the client may look at the server's inside
 };
 

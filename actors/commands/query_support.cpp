@@ -320,6 +320,7 @@ std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::strin
   cursor->fromSecondaries = readsFromSecondaries(request);
   cursor->ns = ns;
   cursor->session = bson::Document(request.session());
+  if (const SessionKey* session = request.client().session()) cursor->sessionKey = *session;
   cursor->owners = request.userNames();
   cursor->authorizedAt = request.server().users.version();
   cursor->grants = request.grants;

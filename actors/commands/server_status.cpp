@@ -13,7 +13,8 @@
 #include "actors/kernel/node.hpp"
 #include "actors/server/default_concerns.hpp"
 #include "actors/server/finished_operation.hpp"
-#include "actors/server/session_registry.hpp"
+#include "actors/server/session_cache.hpp"
+#include "actors/server/session_catalog.hpp"
 #include "actors/server/shown_command.hpp"
 #include "actors/server/version.hpp"
 #include "messaging/bson/numeric.hpp"
@@ -203,7 +204,29 @@ void appendStorage(bson::Builder& b, ServerContext& server) {
                                 flushes.commitsFlushed, "totalMicros", flushes.totalMicros));
   b.append("diskSpace", bson::doc("freeBytes", server.disk.freeBytes(), "reserveBytes", server.disk.reserveBytes(),
                                   "refusingWrites", server.disk.refusing(), "timesFull", server.disk.refusals()));
-  b.append("logicalSessionRecordCache", bson::doc("activeSessionsCount", static_cast<int64_t>(server.sessions.size())));
+}
+
+/// Section `logicalSessionRecordCache`: the sessions of the node, and what their jobs did.
+void appendSessions(bson::Builder& b, const ServerContext& server) {
+  const SessionJobs jobs = server.sessions.jobs();
+  b.openDocument("logicalSessionRecordCache")
+      .append("activeSessionsCount", static_cast<int64_t>(server.sessions.size()))
+      .append("sessionsCollectionJobCount", jobs.refreshes)
+      .append("sessionsCollectionJobFailures", jobs.failedRefreshes)
+      .append("lastSessionsCollectionJobDurationMillis", jobs.refreshMillis)
+      .append("lastSessionsCollectionJobTimestamp", bson::Date{jobs.refreshedAt})
+      .append("lastSessionsCollectionJobEntriesRefreshed", jobs.refreshed)
+      .append("lastSessionsCollectionJobEntriesEnded", jobs.ended)
+      .append("lastSessionsCollectionJobCursorsClosed", jobs.cursorsClosed)
+      .append("transactionReaperJobCount", jobs.reaps)
+      .append("transactionReaperJobFailures", jobs.failedReaps)
+      .append("lastTransactionReaperJobDurationMillis", jobs.reapMillis)
+      .append("lastTransactionReaperJobTimestamp", bson::Date{jobs.reapedAt})
+      .append("lastTransactionReaperJobEntriesCleanedUp", jobs.reaped)
+      .append("sessionCatalogSize",
+              server.sessionCatalog ? static_cast<int64_t>(server.sessionCatalog->size()) : int64_t{0})
+      .append("memoryBytes", static_cast<int64_t>(server.sessions.bytes()))
+      .close();
 }
 
 /// CursorRegistry::inUse
@@ -278,6 +301,7 @@ bson::Document serverStatus(ServerContext& server, bool histograms) {
   appendDefaults(b, server);
   appendTransactions(b, server);
   appendStorage(b, server);
+  appendSessions(b, server);
   return b.finish();
 }
 

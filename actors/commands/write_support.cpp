@@ -6,6 +6,7 @@
 #include "actors/server/collection_uuid.hpp"
 #include "actors/server/rights_collection.hpp"
 #include "actors/server/role_check.hpp"
+#include "actors/server/session_access.hpp"
 #include "messaging/bson/ids.hpp"
 #include "messaging/bson/validate.hpp"
 #include "storage/sessions/session_record.hpp"
@@ -47,7 +48,7 @@ Status checkNumberedTarget(const Request& request, const storage::Namespace& ns)
 }  // namespace
 
 Task<StatusWith<WriteTarget>> openForWrite(Request& request, AuthorizedNamespace ns, IfMissing ifMissing) {
-  TROUPE_CO_TRY(checkUserWrite(ns));
+  if (ns != kSessions || !isClusterItself(request.client())) TROUPE_CO_TRY(checkUserWrite(ns));
   TROUPE_CO_TRY(checkRoleForWriting(request, ns.db()));  // of the namespace: a command may name another database
   TROUPE_CO_TRY(checkNumberedTarget(request, ns));
   if (ifMissing == IfMissing::kCreate && request.operation().retryable && !request.server().catalog.exists(ns)) {

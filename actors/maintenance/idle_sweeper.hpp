@@ -5,8 +5,8 @@
 
 namespace troupe::maintenance {
 
-/// Ends idle cursors after `cursorTimeoutMillis`, idle sessions after their time-out, and stashed units of work at
-/// their deadline.
+/// Ends idle cursors after `cursorTimeoutMillis` and stashed units of work at their deadline. Sessions end with
+/// config.system.sessions (SessionRefresher); where that is turned off, the idle ones end here after their time-out.
 class IdleSweeper final : public Actor {
  public:
   explicit IdleSweeper(server::ServerContext* server) : server_(server) {}
@@ -16,6 +16,8 @@ class IdleSweeper final : public Actor {
 
  private:
   void sweep();
+  void endIdleSessions(TimePoint now);
+  void tellDisplaced(TimePoint now);
   server::ServerContext* server_;
   int64_t cursors_ = 0, sessions_ = 0, displaced_ = 0;
   log::LineLimit displacedLines_;

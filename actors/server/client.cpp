@@ -1,6 +1,6 @@
 #include "actors/server/client.hpp"
 
-#include "actors/server/session_registry.hpp"
+#include "actors/server/session_key.hpp"
 
 namespace troupe::server {
 
@@ -14,7 +14,7 @@ void Client::usersChanged() {
   std::vector<std::string> names;
   for (const auto& user : users) names.push_back(user.name + "@" + user.database);
   std::string joined = joinedNames(names);
-  sessionOwner = SessionRegistry::ownerOf(joined);
+  sessionOwner = SessionKey::ownerOf(joined);
   const std::lock_guard lock(mutex_);
   userNames_ = std::move(joined);
 }

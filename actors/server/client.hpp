@@ -19,6 +19,8 @@
 
 namespace troupe::server {
 
+class SessionKey;
+
 /// A user that a connection has authenticated, with what its roles allow at that time.
 struct AuthenticatedUser {
   std::string name;
@@ -55,7 +57,7 @@ class Client {
   bool greeted = false;  ///< a first hello was answered; its metadata cannot change
   std::vector<wire::Compressor> compressors;
   std::vector<AuthenticatedUser> users;  ///< after a change: `usersChanged`
-  std::string sessionOwner;              ///< of the sessions that these users begin, see SessionRegistry
+  std::string sessionOwner;              ///< digest of these users' names, see SessionKey; empty: none
   std::optional<auth::SaslConversation> sasl;
   log::LineLimit failedLogIns;       ///< lines of them
   bool localhostException = false;   ///< for the present command: a local client makes the first user
@@ -87,6 +89,20 @@ class Client {
   void setOperation(storage::OperationContext* operation) {
     const std::lock_guard lock(mutex_);
     operation_ = operation;
+    session_ = nullptr;
+  }
+  /// The session of the running operation, which outlives it; null: none.
+  void setSession(const SessionKey* session) {
+    const std::lock_guard lock(mutex_);
+    session_ = session;
+  }
+  /// On the client's own thread.
+  const SessionKey* session() const { return session_; }
+  /// `withOperation` for one that has a session.
+  bool withSession(const std::function<void(storage::OperationContext&, const SessionKey&)>& look) {
+    const std::lock_guard lock(mutex_);
+    if (operation_ && session_) look(*operation_, *session_);
+    return operation_ && session_;
   }
   /// Calls `look` with the running operation, which cannot end meanwhile; false when there is none.
   bool withOperation(const std::function<void(storage::OperationContext&)>& look) {
@@ -107,11 +123,14 @@ class Client {
     const std::lock_guard lock(mutex_);
     return userNames_;
   }
+  /// The same, on the client's own thread: only that changes them.
+  std::string_view ownUserNames() const { return userNames_; }
   void usersChanged();
 
  private:
   mutable std::mutex mutex_;
   storage::OperationContext* operation_ = nullptr;
+  const SessionKey* session_ = nullptr;
   bson::Document metadata_;
   std::string userNames_;
 };

@@ -42,6 +42,8 @@ int64_t CursorRegistry::add(std::unique_ptr<ClientCursor> cursor) {
   Slot slot;
   slot.ns = cursor->ns;
   slot.session = cursor->session;
+  slot.sessionKey = cursor->sessionKey;
+  if (slot.sessionKey) bySession_[*slot.sessionKey].insert(id);
   slot.owners = cursor->owners;
   slot.cursor = std::move(cursor);
   slots_.emplace(id, std::move(slot));
@@ -68,7 +70,7 @@ StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::s
                   "cursor id " + std::to_string(id) + " was not created by the authenticated user");
   TROUPE_TRY(checkSession(id, slot.session, session));
   if (slot.planKilled) {
-    slots_.erase(it);
+    erase(it);
     return Status(ErrorCode::kQueryPlanKilled,
                   "cursor id " + std::to_string(id) + " was ended: its collection was dropped or renamed");
   }
@@ -91,7 +93,7 @@ bool CursorRegistry::unpin(std::unique_ptr<ClientCursor>& cursor, TimePoint now)
   if (it == slots_.end()) return false;
   it->second.operation = nullptr;
   if (it->second.killed) {
-    slots_.erase(it);
+    erase(it);
     return false;
   }
   cursor->lastUsed = now;
@@ -109,13 +111,22 @@ std::unordered_map<int64_t, bson::Document> CursorRegistry::inUse() const {
 
 void CursorRegistry::forget(int64_t id) {
   const std::lock_guard lock(mutex_);
-  slots_.erase(id);
+  if (const auto it = slots_.find(id); it != slots_.end()) erase(it);
+}
+
+void CursorRegistry::erase(std::unordered_map<int64_t, Slot>::iterator it) {
+  if (const auto& session = it->second.sessionKey) {
+    const auto cursors = bySession_.find(*session);
+    cursors->second.erase(it->first);
+    if (cursors->second.empty()) bySession_.erase(cursors);
+  }
+  slots_.erase(it);
 }
 
 std::unique_ptr<ClientCursor> CursorRegistry::killLocked(std::unordered_map<int64_t, Slot>::iterator it) {
   if (it->second.cursor || it->second.planKilled) {
     auto cursor = std::move(it->second.cursor);
-    slots_.erase(it);
+    erase(it);
     return cursor;
   }
   it->second.killed = true;
@@ -151,6 +162,7 @@ int64_t CursorRegistry::killIf(const std::function<bool(const ClientCursor&)>& w
     pinned.id = here->first;
     pinned.ns = here->second.ns;
     pinned.session = here->second.session;
+    pinned.sessionKey = here->second.sessionKey;
     pinned.owners = here->second.owners;
     const bool isTold = here->second.planKilled && afterwards == Afterwards::kPlanKilled;
     if (!isTold && which(pinned)) dropped.push_back(killLocked(here));
@@ -164,11 +176,43 @@ int64_t CursorRegistry::killIdle(TimePoint unusedSince) {
   for (auto it = slots_.begin(); it != slots_.end();) {
     const auto here = it++;
     const ClientCursor* cursor = here->second.cursor.get();
-    if (here->second.planKilled && *here->second.planKilled < unusedSince) slots_.erase(here);
+    if (here->second.planKilled && *here->second.planKilled < unusedSince) erase(here);
     else if (cursor && !cursor->noTimeout && cursor->lastUsed < unusedSince) dropped.push_back(killLocked(here));
   }
   timedOut_ += static_cast<int64_t>(dropped.size());
   return static_cast<int64_t>(dropped.size());
+}
+
+int64_t CursorRegistry::killOf(std::span<const SessionKey> sessions) {
+  std::vector<std::unique_ptr<ClientCursor>> dropped;  // destroyed after the mutex is released
+  int64_t killed = 0;
+  const std::lock_guard lock(mutex_);
+  for (const SessionKey& session : sessions) {
+    const auto cursors = bySession_.find(session);
+    if (cursors == bySession_.end()) continue;
+    const std::vector<int64_t> ids(cursors->second.begin(), cursors->second.end());
+    for (const int64_t id : ids) {
+      const auto it = slots_.find(id);
+      if (it->second.killed) continue;
+      dropped.push_back(killLocked(it));
+      ++killed;
+    }
+  }
+  return killed;
+}
+
+size_t CursorRegistry::countOf(const SessionKey& session) const {
+  const std::lock_guard lock(mutex_);
+  const auto cursors = bySession_.find(session);
+  return cursors == bySession_.end() ? 0 : cursors->second.size();
+}
+
+std::vector<SessionKey> CursorRegistry::sessions() const {
+  std::vector<SessionKey> found;
+  const std::lock_guard lock(mutex_);
+  found.reserve(bySession_.size());
+  for (const auto& [session, cursors] : bySession_) found.push_back(session);
+  return found;
 }
 
 CursorRegistry::Statistics CursorRegistry::statistics() const {

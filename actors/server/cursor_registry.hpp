@@ -5,12 +5,15 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "actors/server/authorized_namespace.hpp"
 #include "actors/server/result_stream.hpp"
+#include "actors/server/session_key.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 #include "storage/operation/operation_context.hpp"
@@ -31,11 +34,12 @@ struct ClientCursor {
 
   int64_t id = 0;
   std::string ns;
-  bson::Document command;           ///< what opened it, as currentOp shows it
-  bson::Document session;           ///< the `lsid` it belongs to, or empty
-  std::vector<std::string> owners;  ///< "user@db" of its creators; only they may use it
-  std::vector<Grant> grants;        ///< what its namespaces need of the client, to be checked again
-  int64_t authorizedAt = 0;         ///< the version of the users when that was last checked
+  bson::Document command;                ///< what opened it, as currentOp shows it
+  bson::Document session;                ///< the `lsid` it belongs to, or empty
+  std::optional<SessionKey> sessionKey;  ///< the same, with its owner
+  std::vector<std::string> owners;       ///< "user@db" of its creators; only they may use it
+  std::vector<Grant> grants;             ///< what its namespaces need of the client, to be checked again
+  int64_t authorizedAt = 0;              ///< the version of the users when that was last checked
   std::shared_ptr<std::vector<storage::Namespace>> furtherNamespaces;  ///< as Request::furtherNamespaces
   bool noTimeout = false;
   bool fromSecondaries = false;  ///< its client has agreed to read from secondaries; drivers say so once
@@ -84,6 +88,11 @@ class CursorRegistry {
   int64_t killIf(const std::function<bool(const ClientCursor&)>& which,
                  Afterwards afterwards = Afterwards::kPlanKilled);
   int64_t killIdle(TimePoint unusedSince);
+  /// Ends the cursors of these sessions, idle or in use; returns how many. Costs nothing for a session without cursors.
+  int64_t killOf(std::span<const SessionKey> sessions);
+  size_t countOf(const SessionKey& session) const;
+  /// The sessions that have cursors, each once.
+  std::vector<SessionKey> sessions() const;
 
   struct Statistics {
     int64_t open = 0;
@@ -104,15 +113,18 @@ class CursorRegistry {
     storage::OperationContext* operation = nullptr;  ///< the operation that has pinned it
     bson::Document shown;                            ///< while pinned: `shownCursor`
     bson::Document session;
+    std::optional<SessionKey> sessionKey;
     std::vector<std::string> owners;
     bool killed = false;
     std::optional<TimePoint> planKilled;  ///< the last use of a cursor that is gone, of which its client is still told
   };
   std::unique_ptr<ClientCursor> killLocked(std::unordered_map<int64_t, Slot>::iterator it);
+  void erase(std::unordered_map<int64_t, Slot>::iterator it);
 
   std::function<int64_t()> randomId_;
   mutable std::mutex mutex_;
   std::unordered_map<int64_t, Slot> slots_;
+  std::unordered_map<SessionKey, std::unordered_set<int64_t>> bySession_;  ///< only sessions that have cursors
   int64_t timedOut_ = 0;
   int64_t opened_ = 0;
 };

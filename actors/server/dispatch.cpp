@@ -15,8 +15,9 @@
 #include "actors/server/replication_metadata.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/server/session_access.hpp"
+#include "actors/server/session_cache.hpp"
 #include "actors/server/session_checkout.hpp"
-#include "actors/server/session_registry.hpp"
 #include "actors/server/user_store.hpp"
 #include "actors/server/write_concern.hpp"
 #include "actors/storage/interruptible_wait.hpp"
@@ -334,22 +335,31 @@ Task<void> finishWrites(Request& request) {
   appendErrorLabels(request, safe.code());
 }
 
-/// A lock on the operation's place in its client, so that currentOp sees it exactly while it runs.
+/// A lock on the operation's place in its client, so that currentOp sees it, and who kills sessions finds it, exactly
+/// while it runs.
 class Running {
  public:
   explicit Running(Request& request) : client_(request.client()) { client_.setOperation(&request.operation()); }
   ~Running() { client_.setOperation(nullptr); }
+  void setSession(SessionCache::Use session) {
+    session_ = std::move(session);
+    client_.setSession(session_.key());
+  }
 
  private:
   Client& client_;
+  SessionCache::Use session_;
 };
 
-/// A client that has yet to authenticate leaves nothing behind: the session it names is checked and not remembered.
-Status noteSession(Request& request) {
-  if (isTrusted(request.server(), request.client()))
-    return request.server().sessions.touch(request.session(), request.operation().started(),
-                                           request.client().sessionOwner);
-  return request.session().empty() ? Status::OK() : SessionRegistry::idOf(request.session()).status();
+/// Whether numbered or not: a session is used by its owner alone. A client that has yet to authenticate leaves nothing
+/// behind: the session it names is checked and not remembered.
+Status noteSession(Request& request, Running& running) {
+  const Client& client = request.client();
+  if (request.session().empty()) return Status::OK();
+  TROUPE_ASSIGN(const SessionKey key, sessionOf(client, request.session()));
+  if (isTrusted(request.server(), client))
+    running.setSession(request.server().sessions.use(key, sessionUser(client, key), request.operation().started()));
+  return Status::OK();
 }
 
 }  // namespace
@@ -397,7 +407,7 @@ Task<void> dispatch(Request& request) {
   operation.database = request.db();
   operation.commandName = request.commandName();
   operation.command = request.body();
-  const Running running(request);  // others may look from now on
+  Running running(request);  // others may look from now on
   Status status = checkCommand(request);
   while (status == ErrorCode::kLockTimeout) {  // users cannot be read at the moment
     status = co_await request.server().users.untilReadable(request.server().node, operation);
@@ -408,7 +418,7 @@ Task<void> dispatch(Request& request) {
     request.reply().append("help", request.command->summary).append("ok", 1.0);
     co_return;
   }
-  if (status.isOK()) status = noteSession(request);
+  if (status.isOK()) status = noteSession(request, running);
   if (status.isOK()) status = co_await runUnlessClosed(request);
   if (status.isOK()) status = checkReplySize(request);
   if (status.isOK()) {

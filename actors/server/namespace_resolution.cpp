@@ -7,6 +7,7 @@
 #include "actors/server/rights_collection.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/server/session_access.hpp"
 
 namespace troupe::server {
 
@@ -57,7 +58,6 @@ std::optional<Action> clusterActionFor(NamespaceUse use) {
     case NamespaceUse::kOperations:
     case NamespaceUse::kActors:
     case NamespaceUse::kCatalog: return Action::kInprog;
-    case NamespaceUse::kSessions: return Action::kListSessions;
     default: return std::nullopt;
   }
 }
@@ -139,6 +139,7 @@ AuthorizedNamespace NamespaceResolution::temporaryOf(const AuthorizedNamespace& 
 AuthorizedNamespace NamespaceResolution::users() { return AuthorizedNamespace(kUsers); }
 AuthorizedNamespace NamespaceResolution::roles() { return AuthorizedNamespace(kRoles); }
 AuthorizedNamespace NamespaceResolution::settings() { return AuthorizedNamespace(kSettings); }
+AuthorizedNamespace NamespaceResolution::sessions() { return AuthorizedNamespace(kSessions); }
 
 AuthorizedDatabase NamespaceResolution::targetDatabase(const Request& request) {
   invariant(request.command->requirement.target == Requirement::Target::kDatabase,

@@ -42,6 +42,8 @@ class NamespaceResolution {
   static AuthorizedNamespace roles();
   /// `config.settings`, for the command of the default concerns, whose privilege is on the cluster.
   static AuthorizedNamespace settings();
+  /// `config.system.sessions`, for the stage that shows users their own sessions.
+  static AuthorizedNamespace sessions();
 
   /// The database of the command, whose requirement is an action on it.
   static AuthorizedDatabase targetDatabase(const Request& request);

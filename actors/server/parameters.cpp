@@ -27,7 +27,6 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   integer("temporarilyUnavailableMaxRetries", temporarilyUnavailableMaxRetries, 0, kMax);
   integer("temporarilyUnavailableBackoffBaseMs", temporarilyUnavailableBackoffBaseMillis, 0, kMax);
   flag("enableTemporarilyUnavailableExceptions", enableTemporarilyUnavailableExceptions, true);
-  integer("localLogicalSessionTimeoutMinutes", sessionTimeoutMinutes, 1, kMax);
   integer("internalSessionsReapThreshold", internalSessionsReapThreshold, 0, kMax);
   integer("diskSpaceReserveMB", diskSpaceReserveMB, -1, kMax);
   integer("storageEngineConcurrentReadTransactions", concurrentReadTransactions, 0, kMax);
@@ -73,6 +72,9 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
 void Parameters::limits() {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   integer("maxSessions", maxSessions, 100, 10'000'000, false);
+  integer("localLogicalSessionTimeoutMinutes", sessionTimeoutMinutes, 1, kMax / 60, false);  // seconds, in an index
+  integer("logicalSessionRefreshMillis", logicalSessionRefreshMillis, 1, kMax, false);
+  flag("disableLogicalSessionCacheRefresh", disableLogicalSessionCacheRefresh, false);
   integer("maxNewConnectionsPerSecond", maxNewConnectionsPerSecond, 0, kMax);
   integer("maxNewConnectionsPerSecondPerAddress", maxNewConnectionsPerSecondPerAddress, 0, kMax);
   integer("firstMessageTimeoutMillis", firstMessageTimeoutMillis, 0, kMax);

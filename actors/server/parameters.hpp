@@ -25,6 +25,8 @@ class Parameters {
   std::atomic<bool> enableTestCommands{false};
   std::atomic<bool> enableLocalhostAuthBypass{true};
   std::atomic<int64_t> maxSessions{100'000};  ///< logical sessions remembered; a new one takes the place of the oldest
+  std::atomic<int64_t> logicalSessionRefreshMillis{300'000};  ///< between two refreshes of config.system.sessions
+  std::atomic<bool> disableLogicalSessionCacheRefresh{false};
   // At any time. Limits of what peers may take before they are known; see docs/operators/threats.md.
   std::atomic<int64_t> maxNewConnectionsPerSecond{2000};             ///< 0: no limit, as for the next
   std::atomic<int64_t> maxNewConnectionsPerSecondPerAddress{1'000};  ///< four seconds' worth may come at once

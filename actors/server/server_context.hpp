@@ -50,8 +50,8 @@ class CommandTable;
 class DefaultConcerns;
 class HelloState;
 class Profiler;
+class SessionCache;
 class SessionCatalog;
-class SessionRegistry;
 class TimeProofs;
 class UserStore;
 
@@ -107,7 +107,7 @@ struct ServerContext {
   FailPoints& failPoints;
   ClientRegistry& clients;
   CursorRegistry& cursors;
-  SessionRegistry& sessions;
+  SessionCache& sessions;
   UserStore& users;
   HelloState& hello;
   CappedWaiters& cappedWaiters;

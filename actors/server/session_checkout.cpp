@@ -5,7 +5,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/server/fail_points.hpp"
 #include "actors/server/server_context.hpp"
-#include "actors/server/session_registry.hpp"
+#include "actors/server/session_access.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -14,24 +14,20 @@ namespace troupe::server {
 
 namespace {
 
-/// A session belongs to the users that began it; children are for servers among themselves.
-Status checkClients(bson::View lsid, std::string_view owner) {
-  for (const bson::Element& e : lsid) {
+/// Sessions within sessions are for servers among themselves.
+Status checkNotOfServers(bson::View lsid) {
+  for (const bson::Element& e : lsid)
     if (e.name() == "txnNumber" || e.name() == "txnUUID")
       return {ErrorCode::kInvalidOptions,
               "lsid." + std::string(e.name()) + " is for the sessions of servers among themselves"};
-    if (e.name() == "uid" && (!e.is(bson::Type::kBinary) || e.asBinary().bytes != owner))
-      return {ErrorCode::kUnauthorized, "lsid.uid is not that of the authenticated user: leave it out"};
-  }
   return Status::OK();
 }
 
-/// The session as records and entries name it. A server names the sessions of its clients.
+/// The session as records and entries name it. A session belongs to the users that began it.
 StatusWith<storage::SessionId> fullSession(const Request& request) {
-  const std::string& known = request.client().sessionOwner;
-  const std::string& owner = known.empty() ? SessionRegistry::nobody() : known;
-  if (!request.client().isInternal()) TROUPE_TRY(checkClients(request.session(), owner));
-  return storage::SessionId::parse(request.session(), owner);
+  TROUPE_ASSIGN(const SessionKey key, sessionOf(request.client(), request.session()));
+  if (!isClusterItself(request.client())) TROUPE_TRY(checkNotOfServers(request.session()));
+  return storage::SessionId::parse(request.session(), key.owner());
 }
 
 /// The fail point `onPrimaryTransactionalWrite` closes the connection (unless `closeConnection` is false) when a

@@ -24,6 +24,7 @@ struct Identity {
   std::string user;          ///< "name@database"; empty when nobody has to log in
   bool mayLook = false;      ///< clusterMonitor: action viewActors
   bool mayAct = false;       ///< clusterManager: action manageActors
+  bool mayKill = false;      ///< hostManager: action killAnySession
   std::string sessionToken;  ///< set when a session began: goes to the client as a cookie
 };
 

@@ -132,7 +132,14 @@ bson::Document specificationOf(bson::View supervisor, const std::string& path) {
   return {};
 }
 
-constexpr std::string_view kActors = "/actors";
+constexpr std::string_view kActors = "/actors", kSessionsAbove = "/sessions/", kKill = "/kill";
+constexpr size_t kUsualSessions = 100, kMostSessions = 1000;
+
+HttpResponse forged() {
+  return errorResponse(403, ErrorCode::kUnauthorized,
+                       "send the header X-Troupe-Action with any value, and no Origin but this one: it shows that "
+                       "no page of another site asks");
+}
 
 }  // namespace
 
@@ -162,6 +169,7 @@ Task<HttpResponse> AdminApi::route(HttpRequest request, Identity who) {
   const bool below = request.path.starts_with("/actors/");
   if (request.method == "POST") {
     if (below) co_return co_await act(std::move(request), std::move(who));
+    if (request.path.starts_with(kSessionsAbove)) co_return killSession(request, who);
     co_return findAsset(request.path) || request.path == kActors ? methodNotAllowed("GET, HEAD")
                                                                  : notFound(request.path);
   }
@@ -177,8 +185,11 @@ Task<HttpResponse> AdminApi::route(HttpRequest request, Identity who) {
     co_return HttpResponse{200, "text/plain; version=0.0.4; charset=utf-8", sources_.metrics(), {}};
   if (request.path == "/status" && sources_.status) co_return json(toJson(sources_.status().view()));
   if (request.path == "/locks" && sources_.locks) co_return locks();
+  if (request.path == "/sessions" && sources_.sessions) co_return sessions(request);
   if (request.path == "/transitions") co_return transitions(request);
-  if (request.path == "/me") co_return json(Json{{"user", who.user}, {"mayAct", who.mayAct}, {"node", node_.name()}});
+  if (request.path == "/me") {
+    co_return json(Json{{"user", who.user}, {"mayAct", who.mayAct}, {"mayKill", who.mayKill}, {"node", node_.name()}});
+  }
   if (request.path == "/events") co_return HttpResponse{200, "text/event-stream; charset=utf-8", "", {}, true};
   co_return asset(request);
 }
@@ -194,6 +205,38 @@ HttpResponse AdminApi::locks() const {
   for (const bson::Document& row : sources_.locks()) resources.push_back(toJson(row.view()));
   return json(Json{
       {"node", node_.name()}, {"at", isoTime(node_.environment().wallNow())}, {"resources", std::move(resources)}});
+}
+
+HttpResponse AdminApi::sessions(const HttpRequest& request) const {
+  if (const Status named = checkNames(request, {"limit"}); !named.isOK()) return errorResponse(named);
+  const auto limit = limitOf(request, kUsualSessions);
+  if (!limit.isOK()) return errorResponse(limit.status());
+  Json rows = Json::array();
+  for (const bson::Document& row : sources_.sessions(std::clamp<size_t>(*limit, 1, kMostSessions)))
+    rows.push_back(toJson(row.view()));
+  return json(Json{{"node", node_.name()},
+                   {"at", isoTime(node_.environment().wallNow())},
+                   {"total", sources_.sessionCount()},
+                   {"sessions", std::move(rows)}});
+}
+
+/// POST /sessions/<id>/kill: the sessions of that id, whoever owns them.
+HttpResponse AdminApi::killSession(const HttpRequest& request, const Identity& who) const {
+  std::string_view rest = std::string_view(request.path).substr(kSessionsAbove.size());
+  if (!sources_.killSession || !rest.ends_with(kKill)) return notFound(request.path);
+  rest.remove_suffix(kKill.size());
+  const auto id = bson::Uuid::fromString(rest);
+  if (!id) return errorResponse(Status(ErrorCode::kBadValue, "the id of a session is a UUID, as /sessions shows it"));
+  if (const Status named = checkNames(request, {"reason"}); !named.isOK()) return errorResponse(named);
+  if (isForged(request)) return forged();
+  if (!who.mayKill)
+    return errorResponse(403, ErrorCode::kUnauthorized,
+                         who.user + " may not end sessions: it needs a role such as hostManager");
+  sources_.killSession({reinterpret_cast<const char*>(id->bytes.data()), id->bytes.size()});
+  std::string what = "kill session " + id->toString();
+  if (const std::string why = parameter(request, "reason"); !why.empty()) what += ": " + why.substr(0, kLongestReason);
+  if (sources_.audit) sources_.audit(who.user, what, Status::OK());
+  return json(Json{{"ok", true}, {"session", id->toString()}, {"action", "kill"}}, 202);
 }
 
 HttpResponse AdminApi::transitions(const HttpRequest& request) const {
@@ -245,11 +288,7 @@ Task<HttpResponse> AdminApi::act(HttpRequest request, Identity who) {
   if (!action || path.empty()) co_return notFound(request.path);
   const Status named = checkNames(request, {"enabled", "reason"});
   if (!named.isOK()) co_return errorResponse(named);
-  if (isForged(request)) {
-    co_return errorResponse(403, ErrorCode::kUnauthorized,
-                            "send the header X-Troupe-Action with any value, and no Origin but this one: it shows that "
-                            "no page of another site asks");
-  }
+  if (isForged(request)) co_return forged();
   if (!who.mayAct)
     co_return errorResponse(403, ErrorCode::kUnauthorized,
                             who.user + " may not act: it needs a role such as clusterManager");

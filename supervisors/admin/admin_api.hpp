@@ -2,6 +2,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/kernel/node.hpp"
@@ -16,7 +17,11 @@ struct AdminSources {
   std::function<std::string()> metrics;                ///< Prometheus text
   std::function<bson::Document()> status;              ///< serverStatus
   std::function<std::vector<bson::Document>()> locks;  ///< rows of lockInfo
-  std::function<Status()> ready;                       ///< whether clients are served
+  /// Rows of sessionInfo, the session used last first, at most so many; and how many sessions there are.
+  std::function<std::vector<bson::Document>(size_t most)> sessions;
+  std::function<size_t()> sessionCount;
+  std::function<void(std::string_view id)> killSession;  ///< of the 16 bytes of its id
+  std::function<Status()> ready;                         ///< whether clients are served
   std::function<void(const std::string& user, const std::string& what, const Status& outcome)>
       audit;  ///< an operator acted
 };
@@ -41,6 +46,8 @@ class AdminApi {
   Task<HttpResponse> act(HttpRequest request, Identity who);
   HttpResponse asset(const HttpRequest& request) const;
   HttpResponse locks() const;
+  HttpResponse sessions(const HttpRequest& request) const;
+  HttpResponse killSession(const HttpRequest& request, const Identity& who) const;
   HttpResponse transitions(const HttpRequest& request) const;
   HttpResponse readiness() const;
 

@@ -2,6 +2,7 @@
 
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/lock_inspection.hpp"
+#include "actors/commands/session_inspection.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/user_store.hpp"
 #include "messaging/log/line_limit.hpp"
@@ -30,6 +31,13 @@ AdminSources sourcesOf(server::ServerContext* server, std::shared_ptr<const link
   };
   sources.status = [server] { return commands::serverStatus(*server); };
   sources.locks = [server] { return commands::lockRows(*server); };
+  sources.sessions = [server](size_t most) { return commands::sessionRows(*server, nullptr, most); };
+  sources.sessionCount = [server] { return server->sessions.size(); };
+  sources.killSession = [server](std::string_view id) {
+    commands::SessionChoice choice;
+    choice.addId(id);
+    commands::killNamedSessions(*server, choice, nullptr);
+  };
   sources.ready = [server] {
     const auto listener = server->node.registry().row("/node/front/listener");
     if (listener && listener->phase == "listening") return Status::OK();
@@ -37,7 +45,7 @@ AdminSources sourcesOf(server::ServerContext* server, std::shared_ptr<const link
                   listener ? "the listener is " + listener->phase : "the listener has not started");
   };
   sources.audit = [server](const std::string& user, const std::string& what, const Status& outcome) {
-    server->log.info(log::Component::kAdmin, 7001001, "admin", "An operator acted on an actor",
+    server->log.info(log::Component::kAdmin, 7001001, "admin", "An operator acted on an actor or a session",
                      bson::doc("user", user, "action", what, "outcome", outcome.isOK() ? "OK" : outcome.toString()));
   };
   return sources;

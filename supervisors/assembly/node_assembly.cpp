@@ -17,8 +17,8 @@
 #include "actors/server/hello_state.hpp"
 #include "actors/server/profiler.hpp"
 #include "actors/server/role_check.hpp"
+#include "actors/server/session_cache.hpp"
 #include "actors/server/session_catalog.hpp"
-#include "actors/server/session_registry.hpp"
 #include "actors/server/time_proofs.hpp"
 #include "actors/server/user_store.hpp"
 #include "messaging/bson/ids.hpp"
@@ -30,6 +30,7 @@
 #include "supervisors/assembly/following.hpp"
 #include "supervisors/assembly/initial_sync_wiring.hpp"
 #include "supervisors/assembly/link_wiring.hpp"
+#include "supervisors/assembly/linked_members.hpp"
 #include "supervisors/assembly/part_functions.hpp"
 #include "supervisors/assembly/replication_wiring.hpp"
 #include "supervisors/assembly/rollback_wiring.hpp"
@@ -95,7 +96,7 @@ struct NodeAssembly::Parts {
   storage::IdleUnits idleUnits;
   server::ClientRegistry clients;
   server::CursorRegistry cursors;
-  server::SessionRegistry sessions{parameters.maxSessions};
+  server::SessionCache sessions{parameters.maxSessions, random()};
   bson::ObjectIdGenerator objectIds;
   server::HelloState hello;
   server::UserChanges userChanges;
@@ -347,6 +348,7 @@ StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {
   if (options.links) {
     TROUPE_ASSIGN(parts.links, makeLinks(*node, *network, options, log));
   }
+  parts.nodes = linkedMembers(*node);
   const auto access = std::make_shared<machines::StorageAccess>(storageAccess());
   if (membership) parts.member.emplace(memberParts(access, parts.links));
   const ServiceParts serviceParts{access, membership.get()};

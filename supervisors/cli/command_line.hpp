@@ -49,6 +49,7 @@ void addHistory(ArgumentParser& program);
 void addPing(ArgumentParser& program);
 void addStatus(ArgumentParser& program);
 void addRs(ArgumentParser& program);
+void addSessions(ArgumentParser& program);
 void addCluster(ArgumentParser& program);
 void addSim(ArgumentParser& program);
 

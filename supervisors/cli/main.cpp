@@ -16,8 +16,8 @@ int main(int argc, char** argv) {
   program.version("troupe " + std::string(kTroupeVersion));
   program.footer(
       "`troupe COMMAND --help` describes a command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no server.");
-  for (const auto add :
-       {addImport, addExport, addPing, addStatus, addRs, addTree, addTop, addActor, addHistory, addCluster, addSim})
+  for (const auto add : {addImport, addExport, addPing, addStatus, addRs, addSessions, addTree, addTop, addActor,
+                         addHistory, addCluster, addSim})
     add(program);
   if (argc == 1) return std::cerr << program.help(), kExitUsage;
   const auto outcome = program.parse(argc, argv);

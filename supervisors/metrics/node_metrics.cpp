@@ -11,7 +11,7 @@
 #include "actors/commands/inspection.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/server_context.hpp"
-#include "actors/server/session_registry.hpp"
+#include "actors/server/session_cache.hpp"
 #include "actors/server/version.hpp"
 
 namespace troupe::supervisors {
@@ -219,6 +219,11 @@ void addServerMetrics(MetricSet& m, server::ServerContext& server) {
   m.counter("troupe_cursors_timed_out_total", "cursors ended because nobody fetched from them",
             static_cast<double>(cursors.timedOut));
   m.gauge("troupe_sessions", "logical sessions seen lately", static_cast<double>(server.sessions.size()));
+  const server::SessionJobs jobs = server.sessions.jobs();
+  m.counter("troupe_session_refreshes_total", "times that sessions and config.system.sessions were brought together",
+            static_cast<double>(jobs.refreshes));
+  m.counter("troupe_session_refresh_failures_total", "of these, how many failed and left their work to the next",
+            static_cast<double>(jobs.failedRefreshes));
   addEngine(m, server.engine.statistics());
   addJournal(m, server.durability);
   addDisk(m, server.disk);

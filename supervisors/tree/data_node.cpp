@@ -14,6 +14,8 @@
 #include "actors/maintenance/oplog_trimmer.hpp"
 #include "actors/maintenance/profile_keeper.hpp"
 #include "actors/maintenance/scrubber.hpp"
+#include "actors/maintenance/session_reaper.hpp"
+#include "actors/maintenance/session_refresher.hpp"
 #include "actors/maintenance/temporary_cleaner.hpp"
 #include "actors/maintenance/transition_keeper.hpp"
 #include "actors/maintenance/ttl_monitor.hpp"
@@ -59,8 +61,8 @@ Tree replication(const MemberParts& parts, server::ServerContext* server) {
 /// Clients come first: an admin endpoint that cannot open its port is set aside and does not take the listener with it.
 Tree front(const TreeParts& parts) {
   Tree tree =
-      oneForOne("front", permanent<transport::Listener>("listener", parts.listener, parts.network, parts.server));
-  if (parts.links) tree.children.push_back(permanent<transport::CommandService>("commands", parts.server));
+      oneForOne("front", permanent<transport::Listener>("listener", parts.listener, parts.network, parts.server),
+                permanent<transport::CommandService>("commands", parts.server));
   if (parts.admin)
     tree.children.push_back(permanent<AdminEndpoint>("admin", *parts.admin, parts.server, parts.links).park());
   return tree;
@@ -100,7 +102,9 @@ Tree dataNodeTree(const TreeParts& parts) {
       "services", permanent<IdleSweeper>("idle-sweeper", s), permanent<ConcurrencyTuner>("concurrency-tuner", s),
       permanent<IndexBuilds>("index-builds", s).withGrace(kDrainGrace),
       permanent<TtlMonitor>("ttl-monitor", s).onOwnThread(), permanent<Scrubber>("scrubber", s).onOwnThread(),
-      permanent<ProfileKeeper>("profile-keeper", s).onOwnThread());
+      permanent<ProfileKeeper>("profile-keeper", s).onOwnThread(),
+      permanent<SessionRefresher>("session-refresher", s, parts.nodes).withGrace(kDrainGrace),
+      permanent<SessionReaper>("session-reaper", s, parts.nodes).withGrace(kDrainGrace));
   services.children.insert(services.children.end(), parts.services.begin(), parts.services.end());
   tree.children.push_back(std::move(services));
   tree.children.push_back(front(parts));

@@ -10,6 +10,7 @@
 #include "actors/replication/oplog_applier.hpp"
 #include "actors/replication/oplog_fetcher.hpp"
 #include "actors/replication/progress_reporter.hpp"
+#include "actors/replication/remote_members.hpp"
 #include "actors/replication/rollback_actor.hpp"
 #include "actors/replication/topology_actor.hpp"
 #include "actors/server/server_context.hpp"
@@ -43,10 +44,11 @@ struct TreeParts {
   maintenance::JournalFlusher::Pace flushPace;  ///< of a simulated disk; null: a real one
   transport::ListenerOptions listener;
   std::shared_ptr<transport::Network> network;
-  std::shared_ptr<link::Links> links;      ///< to the other nodes; null: none
-  std::optional<MemberParts> member;       ///< none: it stands alone
-  std::optional<HttpServerOptions> admin;  ///< none: no admin endpoint
-  std::vector<ChildSpec> services;         ///< of extensions, under kServicesPath
+  std::shared_ptr<link::Links> links;                 ///< to the other nodes; null: none
+  std::shared_ptr<replication::RemoteMembers> nodes;  ///< runs commands on the other nodes, and on this one
+  std::optional<MemberParts> member;                  ///< none: it stands alone
+  std::optional<HttpServerOptions> admin;             ///< none: no admin endpoint
+  std::vector<ChildSpec> services;                    ///< of extensions, under kServicesPath
   int blockingWorkers = 3;
   std::shared_ptr<maintenance::JobQueue> jobs;  ///< what the blocking workers take their work from
 };

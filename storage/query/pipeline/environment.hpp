@@ -19,7 +19,7 @@ struct CollectionName {
 
 /// What a pipeline does with a namespace that it names. The command layer knows which privileges each use takes.
 enum class NamespaceUse : uint8_t {
-  kNothing,               ///< $documents, $listSessions: the name is not looked at
+  kNothing,               ///< $documents, $listSessions, $listLocalSessions: the name is not looked at
   kRead,                  ///< a scan of its documents
   kCollectionStatistics,  ///< $collStats
   kIndexStatistics,       ///< $indexStats
@@ -27,7 +27,6 @@ enum class NamespaceUse : uint8_t {
   kOperations,            ///< $currentOp
   kActors,                ///< $actors
   kCatalog,               ///< $listCatalog, $listClusterCatalog
-  kSessions,              ///< $listLocalSessions
   kReplace,               ///< $out
   kInsert,                ///< $merge adds documents
   kUpdate,                ///< $merge changes documents

@@ -54,6 +54,27 @@ Status checkQuerySettings(const Element& specification) {
   return checkFlags(specification, kFlags);
 }
 
+/// {}, {allUsers: bool} or {users: [{user, db}, ...]}.
+Status checkListSessions(const Element& specification) {
+  for (const Element& option : specification.asDocument()) {
+    if (option.name() == "allUsers") {
+      if (!option.is(Type::kBool)) return wrongOptionType(specification.name(), option, "type 'bool'");
+    } else if (option.name() == "users") {
+      if (!option.is(Type::kArray)) return wrongOptionType(specification.name(), option, "type 'array'");
+      for (const Element& user : option.asArray())
+        if (!user.is(Type::kDocument) || !user.asDocument()["user"].is(Type::kString) ||
+            !user.asDocument()["db"].is(Type::kString))
+          return wrongOptionType(specification.name(), option, "documents {user, db} of strings");
+    } else {
+      return unknownOption(specification.name(), option);
+    }
+  }
+  if (specification.asDocument()["allUsers"].truthy() && specification.asDocument()["users"].ok())
+    return {ErrorCode::kUnsupportedFormat,
+            std::string(specification.name()) + " takes 'allUsers' or 'users', not both"};
+  return Status::OK();
+}
+
 Status checkPlanCacheStats(const Element& specification) {
   for (const Element& option : specification.asDocument()) {
     if (option.name() != "allHosts")
@@ -117,6 +138,7 @@ Status checkSourceOptions(const Element& specification) {
   if (stage == "$planCacheStats") return checkPlanCacheStats(specification);
   if (stage == "$listClusterCatalog") return checkListClusterCatalog(specification);
   if (stage == "$querySettings") return checkQuerySettings(specification);
+  if (stage == "$listSessions" || stage == "$listLocalSessions") return checkListSessions(specification);
   return Status::OK();
 }
 

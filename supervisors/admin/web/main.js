@@ -2,6 +2,7 @@
 import * as actors from "/actors.js";
 import {bytes, count, duration, element, nameOf, rate} from "/format.js";
 import * as locks from "/locks.js";
+import * as sessions from "/sessions.js";
 import * as side from "/side.js";
 import {act, begin, on, store} from "/store.js";
 import * as timeline from "/timeline.js";
@@ -35,6 +36,7 @@ const kActions = {
   park: {title: "Park this actor?", go: "Park", text: "It stops and is set aside until somebody resumes it. Until then, what it does is not done."},
   resume: {title: "Resume this actor?", go: "Resume", text: "It starts again, with its failures forgotten."},
   trace: {title: "Trace this actor?", go: "Trace", text: "Every message it handles is written to the log until tracing is stopped. That costs time and disk."},
+  kill: {title: "End this session?", go: "End", text: "Its cursors are closed and what runs in it on this node is interrupted. Its client may begin it again with its next command."},
   untrace: {title: "Stop tracing this actor?", go: "Stop tracing", text: "Its messages are no longer written to the log."},
 };
 
@@ -88,9 +90,10 @@ function performByKey(names) {
 // Views other than the actors; each searches in what it shows.
 const kOtherViews = {
   locks: {title: "Locks", placeholder: "Search resource, command, client", search: locks.setSearch},
+  sessions: {title: "Sessions", placeholder: "Search session, user, operation", search: sessions.setSearch},
   timeline: {title: "Timeline", placeholder: "Search the events of this trace", search: timeline.setSearch},
 };
-const kModes = ["tree", "table", "locks", "timeline"];
+const kModes = ["tree", "table", "locks", "sessions", "timeline"];
 const inActors = () => !kOtherViews[document.body.dataset.view];
 const inTimeline = () => document.body.dataset.view === "timeline";
 const mode = () => (inActors() ? actors.view.mode : document.body.dataset.view);
@@ -116,6 +119,7 @@ function setMode(wanted) {
   document.body.dataset.view = wanted;
   byId("search").placeholder = kOtherViews[wanted]?.placeholder ?? "Search path, type, phase, error";
   locks.show(wanted === "locks");
+  sessions.show(wanted === "sessions");
   if (inActors()) actors.setMode(wanted);
   showAddress();
 }
@@ -230,6 +234,7 @@ on("events", (event) => (event.kind === "phase" ? side.phaseChanged(event) : act
 actors.begin({select, enter: () => byId("side").focus()});
 side.begin({select, act: perform});
 byId("search").addEventListener("input", (event) => search(event.target.value));
+sessions.begin({toast, confirm: async (id) => (await confirmed(id, "kill")) ? {reason: byId("confirm-reason").value.trim()} : null});
 timeline.begin({show: () => setMode("timeline")});
 for (const name of kModes) byId(`view-${name}`).addEventListener("click", () => setMode(name));
 document.querySelector(".segmented").addEventListener("keydown", (event) => {

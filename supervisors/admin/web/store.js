@@ -14,6 +14,7 @@ export const store = {
   node: "",
   user: "",
   mayAct: true,
+  mayKill: true,
   live: "connecting",
   rows: [],
   total: 0,
@@ -61,6 +62,19 @@ export async function moves(path) {
 /** Holders and waiters of every locked resource. */
 export function locks() {
   return getJson("/locks");
+}
+
+/** The sessions used last, and how many there are. */
+export function sessions() {
+  return getJson("/sessions");
+}
+
+/** Ends the sessions of that id; throws with the server's reason. */
+export async function killSession(id, reason) {
+  const query = reason ? `?${new URLSearchParams({reason})}` : "";
+  const response = await fetch(`/sessions/${encodeURIComponent(id)}/kill${query}`, {method: "POST", headers: {"X-Troupe-Action": "kill"}});
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.error?.message ?? `status ${response.status}`);
 }
 
 /** Asks for an action; throws with the server's reason. */
@@ -191,7 +205,7 @@ function listen() {
 
 export async function begin() {
   const me = await getJson("/me").catch(() => null);
-  if (me) Object.assign(store, {node: me.node, user: me.user, mayAct: me.mayAct});
+  if (me) Object.assign(store, {node: me.node, user: me.user, mayAct: me.mayAct, mayKill: me.mayKill});
   await refresh();
   listen();
   setInterval(() => {

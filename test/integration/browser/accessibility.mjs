@@ -41,6 +41,10 @@ const kPlaces = {
     await page.click("#view-locks");
     await page.waitForSelector("#lock-empty:not([hidden])");
   },
+  "the sessions": async (page) => {
+    await page.click("#view-sessions");
+    await page.waitForSelector("#session-empty:not([hidden])");
+  },
   "the timeline before a trace is opened": (page) => page.click("#view-timeline"),
   "a timeline": (page) => open(page, recording().file),
   "the question before a restart": async (page) => {

@@ -11,6 +11,7 @@ import "./actors.mjs";
 import "./locks.mjs";
 import "./machine.mjs";
 import "./restarts.mjs";
+import "./sessions.mjs";
 import "./timeline.mjs";
 
 const {values: options} = parseArgs({options: {

@@ -12,7 +12,7 @@
 #include "actors/server/command.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/server_context.hpp"
-#include "actors/server/session_registry.hpp"
+#include "actors/server/session_cache.hpp"
 #include "actors/server/user_store.hpp"
 #include "messaging/wire/client.hpp"
 #include "messaging/wire/request.hpp"
@@ -107,7 +107,7 @@ class CommandNode {
   FailPoints& failPoints = server->failPoints;
   ClientRegistry& clients = server->clients;
   CursorRegistry& cursors = server->cursors;
-  SessionRegistry& sessions = server->sessions;
+  SessionCache& sessions = server->sessions;
   HelloState& hello = server->hello;
   CappedWaiters& cappedWaiters = server->cappedWaiters;
   storage::LockManager& locks = server->locks;

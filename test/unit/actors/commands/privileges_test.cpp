@@ -17,7 +17,7 @@ using auth::Privilege;
 using auth::ResourcePattern;
 
 constexpr const char* kTable = "test/security/privileges.jsonl";  // tests run in the root of the project
-constexpr int64_t kUnauthorized = 13;
+constexpr int64_t kNotAllowed = 13;
 constexpr std::string_view kDatabases[] = {"shop", "other"};
 constexpr std::string_view kCollections[] = {"c",    "joined", "third",     "target",  "made",
                                              "seen", "plain",  "system.js", "view_of", "view_of_system"};
@@ -183,7 +183,7 @@ class PrivilegesTest : public CommandTest {
     const auto reply = runAs(std::move(privileges), commandOf(row, place), row.database(place));
     const bson::Element writeError = reply.view().at("writeErrors.0.code");
     const int64_t code = !reply["ok"].truthy() ? reply["code"].toInt64() : writeError.ok() ? writeError.toInt64() : 0;
-    if (code == kUnauthorized) return false;
+    if (code == kNotAllowed) return false;
     if (mayChange(row)) restore();
     EXPECT_TRUE(row.mayEndWith(code, place))
         << row.title() << " on " << place.name() << " may not end so: " << bson::toRelaxedJson(reply);
@@ -284,7 +284,7 @@ TEST_F(PrivilegesTest, ADatabaseIsItsCollectionsButSystemOnes) {
 TEST_F(PrivilegesTest, NothingIsOpenToThoseWhoHaveNotLoggedInButWhatTheTableSays) {
   for (const Row& row : rows_) {
     const auto reply = server.run(commandOf(row, kPlaces[0]), row.database(kPlaces[0]), server.connect(false));
-    EXPECT_EQ(reply["code"].toInt64() == kUnauthorized, !row.isOpen()) << row.title() << bson::toRelaxedJson(reply);
+    EXPECT_EQ(reply["code"].toInt64() == kNotAllowed, !row.isOpen()) << row.title() << bson::toRelaxedJson(reply);
   }
 }
 

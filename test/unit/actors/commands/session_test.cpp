@@ -107,13 +107,17 @@ TEST_F(SessionOfUsersTest, AreEndedByTheirUserOrAnOperator) {
     EXPECT_EQ(cursors(), 2u) << command << " of another's session";
     end(command, {anns, bobs}, bob_);
     EXPECT_EQ(cursors(), 1u) << command;
-    end(command, {anns}, operator_);
+    end("endSessions", {anns}, operator_);
+    EXPECT_EQ(cursors(), 1u) << "an operator kills the sessions of others and does not end them";
+    end("killSessions", {anns}, operator_);
     EXPECT_EQ(cursors(), 0u) << command;
   }
   const auto first = open(ann_), second = open(ann_), bobs = open(bob_);
   end("killSessions", {}, bob_);
   EXPECT_EQ(cursors(), 2u) << "all of bob's";
   end("killSessions", {}, operator_);
+  EXPECT_EQ(cursors(), 2u) << "all of the operator's, who has none";
+  end("killAllSessions", {}, operator_);
   EXPECT_EQ(cursors(), 0u) << "all there are";
   end("endSessions", {open(ann_)}, server.connect());
   EXPECT_EQ(cursors(), 1u) << "a client that has not logged in";

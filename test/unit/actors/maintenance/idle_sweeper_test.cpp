@@ -27,7 +27,8 @@ TEST_F(IdleSweeperTest, TheTimeoutIsAParameter) {
   EXPECT_EQ(server.cursors.statistics().open, 0);
 }
 
-TEST_F(IdleSweeperTest, EndsSessionsNobodyUsesAndTheirCursors) {
+TEST_F(IdleSweeperTest, WithoutRefreshesEndsSessionsNobodyUsesAndTheirCursors) {
+  server.parameters.disableLogicalSessionCacheRefresh = true;
   const bson::Document session = run(R"({"startSession": 1})");
   bson::Builder find;
   find.append("find", "c").append("batchSize", 1).append("noCursorTimeout", true).append("lsid", session["id"]);

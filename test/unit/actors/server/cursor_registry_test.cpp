@@ -87,6 +87,28 @@ TEST_F(CursorRegistryTest, ACursorIsUsedInItsOwnSessionOnly) {
   EXPECT_EQ(codeIn(id, mine), 0);
 }
 
+TEST_F(CursorRegistryTest, TheCursorsOfASessionEndWithIt) {
+  const SessionKey mine(std::string(16, 'm'), {}), other(std::string(16, 'o'), {});
+  const auto openIn = [&](const SessionKey& session) {
+    auto cursor = std::make_unique<ClientCursor>();
+    cursor->ns = "test.c";
+    cursor->sessionKey = session;
+    return cursors.add(std::move(cursor));
+  };
+  const auto idle = openIn(mine), used = openIn(mine), another = openIn(other);
+  open();
+  auto pinned = pin(used);
+  ASSERT_TRUE(pinned.isOK());
+  EXPECT_EQ(cursors.countOf(mine), 2u);
+  EXPECT_EQ(cursors.sessions().size(), 2u);
+  EXPECT_EQ(cursors.killOf(std::vector{mine, SessionKey(std::string(16, 'x'), {})}), 2);
+  EXPECT_EQ(pin(idle).status(), ErrorCode::kCursorNotFound);
+  EXPECT_FALSE(cursors.unpin(*pinned, start)) << "the one in use ends with its command";
+  EXPECT_EQ(cursors.countOf(mine), 0u);
+  EXPECT_TRUE(pin(another).isOK());
+  EXPECT_EQ(cursors.sessions(), std::vector{other});
+}
+
 TEST_F(CursorRegistryTest, KillingAnIdleCursorEndsIt) {
   const auto id = open();
   EXPECT_EQ(cursors.kill(id), CursorRegistry::Killed::kKilled);

@@ -127,7 +127,7 @@ TEST_F(UserAccessTest, LooksByClusterMonitorAndActsByClusterManager) {
   const auto mo = identify(basic("mo:pw"));
   EXPECT_TRUE(known(mo) && mo.mayLook && !mo.mayAct);
   const auto ma = identify(basic("ma:pw"));
-  EXPECT_TRUE(known(ma) && ma.mayLook && ma.mayAct);
+  EXPECT_TRUE(known(ma) && ma.mayLook && ma.mayAct && !ma.mayKill) << "sessions are ended by hostManager";
   const auto re = identify(basic("re:pw"));
   EXPECT_TRUE(known(re) && !re.mayLook && !re.mayAct);
 }

@@ -16,7 +16,8 @@ class Worker : public Echo {
 
 /// Answers every request as the given identity.
 struct FixedAccess final : Access {
-  Identity who{Identity::Outcome::kKnown, "ann@admin", true, true, ""};
+  Identity who{
+      .outcome = Identity::Outcome::kKnown, .user = "ann@admin", .mayLook = true, .mayAct = true, .mayKill = true};
   Task<Identity> identify(HttpRequest) override { co_return who; }
 };
 
@@ -24,11 +25,17 @@ class AdminApiTest : public KernelTest {
  protected:
   std::shared_ptr<FixedAccess> access = std::make_shared<FixedAccess>();
   Status readiness;
-  std::vector<std::string> audited;
+  std::vector<std::string> audited, killed;
   AdminApi api{node,
                {.metrics = [] { return std::string("troupe_up 1\n"); },
                 .status = [] { return bson::doc("uptime", 3.5); },
                 .locks = [] { return std::vector{bson::doc("resourceId", "Collection test.c")}; },
+                .sessions =
+                    [](size_t most) {
+                      return std::vector<bson::Document>(std::min<size_t>(most, 3), bson::doc("user", "bob@admin"));
+                    },
+                .sessionCount = [] { return size_t{3}; },
+                .killSession = [this](std::string_view id) { killed.emplace_back(id); },
                 .ready = [this] { return readiness; },
                 .audit =
                     [this](const std::string& user, const std::string& what, const Status& outcome) {
@@ -141,6 +148,28 @@ TEST_F(AdminApiTest, ShowsHoldersAndWaitersOfLocks) {
   const Json body = get("/locks");
   EXPECT_EQ(body["node"], "n1");
   EXPECT_EQ(body["resources"], Json::parse(R"([{"resourceId": "Collection test.c"}])"));
+}
+
+TEST_F(AdminApiTest, ShowsSessions) {
+  const Json body = get("/sessions?limit=2");
+  EXPECT_EQ(body["node"], "n1");
+  EXPECT_EQ(body["total"], 3);
+  EXPECT_EQ(body["sessions"], Json::parse(R"([{"user": "bob@admin"}, {"user": "bob@admin"}])"));
+  EXPECT_EQ(get("/sessions?limit=x", 400)["error"]["codeName"], "BadValue");
+}
+
+TEST_F(AdminApiTest, EndsASession) {
+  const std::string address = "/sessions/30313233-3435-3637-3839-616263646566/kill";
+  EXPECT_EQ(send("POST", "/sessions/5/kill").status, 400U);
+  EXPECT_EQ(send("POST", "/sessions/30313233-3435-3637-3839-616263646566").status, 404U);
+  EXPECT_EQ(send("POST", address, [](HttpRequest& request) { request.action.clear(); }).status, 403U);
+  access->who.mayKill = false;
+  EXPECT_EQ(send("POST", address).status, 403U) << "who may act on actors may not end sessions";
+  EXPECT_TRUE(killed.empty());
+  access->who.mayKill = true;
+  EXPECT_EQ(send("POST", address + "?reason=stuck").status, 202U);
+  EXPECT_EQ(killed, std::vector<std::string>{"0123456789abcdef"});
+  EXPECT_EQ(audited, std::vector<std::string>{"ann@admin kill session 30313233-3435-3637-3839-616263646566: stuck OK"});
 }
 
 TEST_F(AdminApiTest, RestartsAnActor) {
@@ -262,10 +291,11 @@ TEST_F(AdminApiTest, DescribesEveryAddressInOpenApi) {
   EXPECT_TRUE(description["openapi"].get<std::string>().starts_with("3."));
   std::vector<std::string> described;
   for (const auto& item : description["paths"].items()) described.push_back(item.key());
-  EXPECT_THAT(described, ::testing::UnorderedElementsAre(
-                             "/actors", "/actors/{path}", "/actors/{path}/restart", "/actors/{path}/park",
-                             "/actors/{path}/resume", "/actors/{path}/trace", "/metrics", "/status", "/locks",
-                             "/transitions", "/me", "/events", "/healthz", "/readyz", "/openapi.json", "/"));
+  EXPECT_THAT(described, ::testing::UnorderedElementsAre("/actors", "/actors/{path}", "/actors/{path}/restart",
+                                                         "/actors/{path}/park", "/actors/{path}/resume",
+                                                         "/actors/{path}/trace", "/metrics", "/status", "/locks",
+                                                         "/sessions", "/sessions/{id}/kill", "/transitions", "/me",
+                                                         "/events", "/healthz", "/readyz", "/openapi.json", "/"));
   std::vector<std::string> fields;
   for (const auto& item : description["components"]["schemas"]["Row"]["properties"].items())
     fields.push_back(item.key());

@@ -1,0 +1,53 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "messaging/bson/document.hpp"
+#include "messaging/errors/status.hpp"
+
+namespace troupe::server {
+
+/// What a logical session is known by: the 16 bytes of its id, and the digest (32 bytes) of the users that began it.
+/// The same UUID of other users is another session. A plain value. (SES-001)
+class SessionKey {
+ public:
+  static constexpr size_t kIdBytes = 16, kOwnerBytes = 32, kBytes = kIdBytes + kOwnerBytes;
+
+  SessionKey() : bytes_{} {}
+  /// `id`: 16 bytes. `owner`: a digest of 32 bytes; empty stands for no user.
+  SessionKey(std::string_view id, std::string_view owner);
+  /// Of the id of a stored session, {id, uid}, or the beginning of a longer one.
+  /// Errors: those of idOf; Unauthorized (no digest as `uid`).
+  static StatusWith<SessionKey> ofStored(bson::View lsid);
+
+  /// The 16 bytes of a session's id. Errors: MissingRequiredField, TypeMismatch, InvalidUUID.
+  static StatusWith<std::string_view> idOf(bson::View lsid);
+  /// The digest of users' names ("user@db, ..."); `nobody` for none.
+  static std::string ownerOf(std::string_view userNames);
+  /// The digest that stands for no user.
+  static const std::string& nobody();
+
+  std::string_view bytes() const { return {bytes_.data(), kBytes}; }
+  std::string_view id() const { return bytes().substr(0, kIdBytes); }
+  std::string_view owner() const { return bytes().substr(kIdBytes); }
+  /// {id: UUID, uid: digest}: as config.system.sessions and config.transactions name the session.
+  bson::Document toDocument() const;
+
+  bool operator==(const SessionKey&) const = default;
+
+ private:
+  std::array<char, kBytes> bytes_;
+};
+
+}  // namespace troupe::server
+
+template <>
+struct std::hash<troupe::server::SessionKey> {
+  size_t operator()(const troupe::server::SessionKey& key) const noexcept {
+    return std::hash<std::string_view>()(key.bytes());
+  }
+};

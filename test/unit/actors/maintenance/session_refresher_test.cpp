@@ -1,0 +1,306 @@
+// The jobs of sessions on whole nodes: what a refresh writes, deletes and forgets, and what a reap removes.
+#include "actors/maintenance/session_refresher.hpp"
+
+#include "actors/maintenance/session_reaper.hpp"
+#include "actors/server/session_catalog.hpp"
+#include "supervisors/assembly/linked_members.hpp"
+#include "test/unit/actors/commands/primary_node.hpp"
+
+namespace troupe::maintenance {
+
+using namespace std::chrono_literals;
+using bson::operator""_json;
+using commands::CommandNode;
+using commands::holds;
+using server::SessionKey;
+
+class SessionRefresherTest : public commands::CommandTest {
+ protected:
+  SessionRefresherTest() = default;
+  explicit SessionRefresherTest(CommandNode::Options options) : CommandTest(std::move(options)) {}
+
+  static bson::Document lsid(char byte) {
+    return bson::doc("id", bson::Binary{bson::kBinaryUuid, std::string(16, byte)});
+  }
+  static SessionKey key(char byte) { return {std::string(16, byte), {}}; }
+  void use(char byte) { ASSERT_TRUE(server.run(bson::doc("ping", 1, "lsid", lsid(byte)))["ok"].truthy()); }
+  void end(char byte) {
+    bson::Builder b;
+    b.openArray("endSessions").push(lsid(byte)).close();
+    ASSERT_TRUE(server.run(b.finish(), "admin")["ok"].truthy());
+  }
+  void refresh() {
+    const auto reply = run(R"({"refreshLogicalSessionCacheNow": 1})", "admin");
+    ASSERT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+  }
+  std::vector<bson::Document> stored() {
+    const auto reply = run(R"({"find": "system.sessions", "sort": {"_id": 1}})", "config");
+    std::vector<bson::Document> documents;
+    for (const bson::Element& e : reply.view().at("cursor.firstBatch").asArray())
+      documents.emplace_back(e.asDocument());
+    return documents;
+  }
+  /// Ids of the sessions in the collection, as letters.
+  std::string letters() {
+    std::string text;
+    for (const auto& document : stored()) text += document.view().at("_id.id").asBinary().bytes.front();
+    return text;
+  }
+  /// Opens a cursor in the session.
+  void open(char byte) {
+    const auto reply = server.run(bson::doc("find", "c", "batchSize", 1, "noCursorTimeout", true, "lsid", lsid(byte)));
+    ASSERT_NE(reply.view().at("cursor.id").toInt64(), 0);
+  }
+  int64_t cursors() { return server.cursors.statistics().open; }
+  bson::Document figures() {
+    return bson::Document(run(R"({"serverStatus": 1})", "admin").view().at("logicalSessionRecordCache").asDocument());
+  }
+  /// As another member does, or the index of the collection.
+  void removeStored(char byte) {
+    SessionsCollection collection(*server.server, supervisors::linkedMembers(server.node));
+    std::vector<SessionKey> keys{key(byte)};
+    Status removed(ErrorCode::kMaxTimeMSExpired, "it did not end");
+    const auto work = [](SessionsCollection* from, std::vector<SessionKey> which, Status* outcome) -> Task<void> {
+      *outcome = co_await from->remove(std::move(which));
+    };
+    server.node.start(work(&collection, std::move(keys), &removed));
+    for (int steps = 0; !removed.isOK() && steps < 100; ++steps) server.node.advance(10ms);
+    ASSERT_TRUE(removed.isOK()) << removed.toString();
+  }
+};
+
+TEST_F(SessionRefresherTest, UsedSessionsAreWrittenWithTheTimeOfTheServer) {
+  use('a');
+  use('b');
+  server.node.advance(10s);
+  const int64_t now = server.wallMillis();
+  refresh();
+  EXPECT_EQ(letters(), "ab");
+  const auto documents = stored();
+  EXPECT_NEAR(static_cast<double>(documents[0]["lastUse"].asDate().millis), static_cast<double>(now), 1000);
+  EXPECT_EQ(documents[0].view().at("_id.uid").asBinary().bytes, SessionKey::nobody());
+  EXPECT_FALSE(documents[0]["user"].ok()) << "nobody has logged in";
+  EXPECT_TRUE(holds(figures(), R"({"sessionsCollectionJobCount": 1, "lastSessionsCollectionJobEntriesRefreshed": 2,
+                                   "activeSessionsCount": 2, "sessionsCollectionJobFailures": 0})"_json));
+  refresh();
+  EXPECT_EQ(figures()["lastSessionsCollectionJobEntriesRefreshed"].toInt64(), 0) << "nobody has used them since";
+}
+
+TEST_F(SessionRefresherTest, TheIndexTimesThemOut) {
+  use('a');
+  refresh();
+  const auto reply = run(R"({"listIndexes": "system.sessions"})", "config");
+  bool found = false;
+  for (const bson::Element& e : reply.view().at("cursor.firstBatch").asArray())
+    found |= static_cast<bool>(
+        holds(e.asDocument(), R"({"name": "lsidTTLIndex", "key": {"lastUse": 1}, "expireAfterSeconds": 1800})"_json));
+  EXPECT_TRUE(found) << bson::toRelaxedJson(reply);
+  server.parameters.sessionTimeoutMinutes = 1;  // as after a restart with another setting
+  use('a');
+  refresh();
+  const auto changed = run(R"({"listIndexes": "system.sessions"})", "config");
+  EXPECT_NE(bson::toRelaxedJson(changed).find("\"expireAfterSeconds\" : 60"), std::string::npos)
+      << bson::toRelaxedJson(changed);
+}
+
+TEST_F(SessionRefresherTest, EndedSessionsAreDeleted) {
+  use('a');
+  use('b');
+  refresh();
+  end('a');
+  end('c');  // of which this node has never heard
+  refresh();
+  EXPECT_EQ(letters(), "b");
+  EXPECT_EQ(figures()["lastSessionsCollectionJobEntriesEnded"].toInt64(), 2);
+}
+
+TEST_F(SessionRefresherTest, WhatIsGoneFromTheCollectionIsForgottenWithItsCursors) {
+  fill("c", 5);
+  open('a');
+  open('b');
+  refresh();
+  removeStored('a');
+  removeStored('b');
+  use('b');  // since then
+  refresh();
+  EXPECT_FALSE(server.sessions.contains(key('a')));
+  EXPECT_TRUE(server.sessions.contains(key('b')));
+  EXPECT_EQ(letters(), "b");
+  EXPECT_EQ(cursors(), 1);
+  EXPECT_EQ(figures()["lastSessionsCollectionJobCursorsClosed"].toInt64(), 1);
+}
+
+TEST_F(SessionRefresherTest, SessionsOfRunningOperationsStay) {
+  ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 1},
+                           "data": {"failCommands": ["find"], "blockConnection": true, "blockTimeMS": 600000}})",
+                       "admin"));
+  const auto slow = server.begin(bson::doc("find", "c", "lsid", lsid('a')), "test", server.connect());
+  ASSERT_FALSE(slow->done);
+  refresh();
+  removeStored('a');
+  refresh();
+  EXPECT_TRUE(server.sessions.contains(key('a')));
+  EXPECT_EQ(letters(), "a") << "it counts as used";
+  slow->operation.kill(ErrorCode::kInterrupted);
+  server.node.advance(1s);
+  EXPECT_TRUE(slow->done);
+}
+
+TEST_F(SessionRefresherTest, AFailedRefreshKeepsItsWork) {
+  use('a');
+  end('b');
+  ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": "alwaysOn",
+                           "data": {"failCommands": ["update"], "errorCode": 91}})",
+                       "admin"));
+  EXPECT_EQ(code(R"({"refreshLogicalSessionCacheNow": 1})", "admin"), 91);
+  EXPECT_EQ(figures()["sessionsCollectionJobFailures"].toInt64(), 1);
+  EXPECT_EQ(letters(), "");
+  ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": "off"})", "admin"));
+  refresh();
+  EXPECT_EQ(letters(), "a");
+  EXPECT_EQ(figures()["lastSessionsCollectionJobEntriesEnded"].toInt64(), 1);
+}
+
+TEST_F(SessionRefresherTest, ItComesByItself) {
+  fill("c", 5);
+  open('a');
+  server.node.advance(6min);
+  EXPECT_EQ(letters(), "a");
+  server.node.advance(40min);  // the index, and then the refresh
+  EXPECT_EQ(letters(), "");
+  EXPECT_EQ(server.sessions.size(), 0u);
+  EXPECT_EQ(cursors(), 0);
+}
+
+TEST_F(SessionRefresherTest, ANodeWithoutSessionsNeedsNoCollection) {
+  server.node.advance(6min);
+  EXPECT_FALSE(server.server->catalog.exists(server::kSessions));
+}
+
+TEST_F(SessionRefresherTest, ManySessionsGoInBatches) {
+  for (int i = 0; i < 600; ++i) {
+    std::string id(16, 'x');
+    std::memcpy(id.data(), &i, sizeof(i));
+    server.sessions.touch({id, {}}, "", server.time->now());
+  }
+  refresh();
+  EXPECT_EQ(run(R"({"count": "system.sessions"})", "config")["n"].toInt64(), 600);
+  EXPECT_EQ(figures()["lastSessionsCollectionJobEntriesRefreshed"].toInt64(), 600);
+}
+
+TEST_F(SessionRefresherTest, ClientsDoNotWriteTheCollection) {
+  use('a');
+  refresh();
+  const auto reply = run(R"({"delete": "system.sessions", "deletes": [{"q": {}, "limit": 0}]})", "config");
+  EXPECT_NE(bson::toRelaxedJson(reply).find("cannot write to 'config.system.sessions'"), std::string::npos);
+  EXPECT_EQ(letters(), "a");
+}
+
+class SessionNamesTest : public SessionRefresherTest {
+ protected:
+  SessionNamesTest() : SessionRefresherTest({.authentication = true}) {}
+  std::shared_ptr<server::Client> with(std::string_view name, std::string_view role) {
+    server::AuthenticatedUser user{.name = std::string(name), .database = "admin", .internal = true};
+    EXPECT_TRUE(user.privileges.addRole(role, "admin").isOK());
+    auto client = server.connect(false);
+    client->users.push_back(std::move(user));
+    client->usersChanged();
+    return client;
+  }
+};
+
+TEST_F(SessionNamesTest, TheOwnersNameIsStoredAndOthersAreNotTakenForIt) {
+  const auto ann = with("ann", "readAnyDatabase"), root = with("root", "root");
+  ASSERT_TRUE(server.run(bson::doc("ping", 1, "lsid", lsid('a')), "admin", ann)["ok"].truthy());
+  const auto refused =
+      server.run(bson::doc("ping", 1, "lsid",
+                           bson::doc("id", bson::Binary{bson::kBinaryUuid, std::string(16, 'a')}, "uid",
+                                     bson::Binary{bson::kBinaryGeneric, SessionKey::ownerOf("ann@admin")})),
+                 "admin", root);
+  EXPECT_EQ(refused["code"].toInt64(), 13) << "an unnumbered command, too";
+  ASSERT_TRUE(server.run(R"({"refreshLogicalSessionCacheNow": 1})"_json, "admin", root)["ok"].truthy());
+  const auto listed = server.run(
+      R"({"aggregate": "system.sessions", "pipeline": [{"$listSessions": {"allUsers": true}}], "cursor": {}})"_json,
+      "config", root);
+  const auto rows = listed.view().at("cursor.firstBatch").asArray();
+  ASSERT_EQ(rows.count(), 1) << bson::toRelaxedJson(listed);
+  EXPECT_EQ(rows.first().asDocument()["user"].toStringOr(), "ann@admin");
+}
+
+class SessionReaperTest : public SessionRefresherTest {
+ protected:
+  SessionReaperTest() : SessionRefresherTest({.name = "n1:1", .replicaSet = "rs"}) { commands::becomePrimary(server); }
+  void write(char byte) {
+    bson::Builder b;
+    b.append("findAndModify", "c").append("query", bson::doc("_id", std::string(1, byte)));
+    b.append("update", bson::doc("$inc", bson::doc("n", 1))).append("upsert", true).append("new", true);
+    b.append("lsid", lsid(byte)).append("txnNumber", int64_t{1});
+    const auto reply = server.run(b.finish());
+    ASSERT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+  }
+  void reap() {
+    const auto reply = run(R"({"reapLogicalSessionCacheNow": 1})", "admin");
+    ASSERT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+  }
+  int64_t count(const char* collection) { return server.run(bson::doc("count", collection), "config")["n"].toInt64(); }
+  size_t catalog() { return server.server->sessionCatalog->size(); }
+};
+
+TEST_F(SessionReaperTest, WhatWasKeptForSessionsThatAreGoneIsRemoved) {
+  write('a');
+  write('b');
+  ASSERT_EQ(count("transactions"), 2);
+  ASSERT_EQ(count("image_collection"), 2);
+  reap();
+  EXPECT_EQ(count("transactions"), 2) << "they were written just now";
+  server.node.advance(20min);
+  use('b');
+  server.node.advance(20min);
+  use('b');
+  reap();
+  EXPECT_EQ(count("transactions"), 1) << "b is in use";
+  EXPECT_EQ(count("image_collection"), 1);
+  EXPECT_EQ(catalog(), 1u);
+  EXPECT_GT(figures()["transactionReaperJobCount"].toInt64(), 0);
+  end('b');
+  server.node.advance(1s);
+  reap();
+  EXPECT_EQ(count("transactions"), 0);
+  EXPECT_EQ(count("image_collection"), 0);
+  EXPECT_EQ(catalog(), 0u);
+}
+
+TEST_F(SessionReaperTest, ASessionThatIsInTheCollectionKeepsItsRecord) {
+  write('a');
+  server.parameters.ttlMonitorEnabled = false;  // it is kept in use by another member, as far as this one knows
+  refresh();
+  server.node.advance(40min);
+  EXPECT_EQ(server.sessions.size(), 1u);
+  reap();
+  EXPECT_EQ(count("transactions"), 1);
+}
+
+TEST_F(SessionReaperTest, NothingIsReapedAfterAFailedRefresh) {
+  write('a');
+  refresh();
+  end('a');
+  ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": "alwaysOn",
+                           "data": {"failCommands": ["createIndexes"], "errorCode": 91}})",
+                       "admin"));
+  server.node.advance(40min);
+  EXPECT_GT(figures()["sessionsCollectionJobFailures"].toInt64(), 0);
+  EXPECT_GT(figures()["transactionReaperJobCount"].toInt64(), 0);
+  EXPECT_EQ(count("transactions"), 1);
+  ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": "off"})", "admin"));
+  server.node.advance(10min);
+  EXPECT_EQ(count("transactions"), 0);
+}
+
+TEST(SessionReaping, TakesTheRecordsOfMissingFamilies) {
+  const SessionKey a(std::string(16, 'a'), {}), b(std::string(16, 'b'), {});
+  const std::vector<SessionRecordRow> records{{a.toDocument(), a}, {bson::doc("child", 1), a}, {b.toDocument(), b}};
+  EXPECT_EQ(reapable(records, {a}), (std::vector{a.toDocument(), bson::doc("child", 1)}));
+  EXPECT_EQ(reapable(records, {}), std::vector<bson::Document>{});
+}
+
+}  // namespace troupe::maintenance

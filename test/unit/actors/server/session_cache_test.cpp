@@ -1,0 +1,259 @@
+#include "actors/server/session_cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <random>
+
+#include "actors/server/session_access.hpp"
+#include "messaging/bson/json.hpp"
+
+namespace troupe::server {
+
+using namespace std::chrono_literals;
+using bson::operator""_json;
+using Which = SessionCache::Which;
+
+class SessionCacheTest : public ::testing::Test {
+ protected:
+  static SessionKey key(char byte, std::string_view users = {}) {
+    return {std::string(16, byte), SessionKey::ownerOf(users)};
+  }
+  /// Ids of the sessions of a kind, as letters in their order.
+  std::string those(Which which) const {
+    std::string letters;
+    for (SessionCache::Place place; !place.atEnd;)
+      for (const auto& row : sessions.look(place, 2, which)) letters += row.key.id().front();
+    std::ranges::sort(letters);
+    return letters;
+  }
+  std::vector<SessionCache::Row> rows(Which which) const {
+    SessionCache::Place place;
+    return sessions.look(place, 100, which);
+  }
+  void write() { sessions.noteWritten(rows(Which::kUsed)); }
+
+  std::atomic<int64_t> most{3};
+  SessionCache sessions{most};
+  const TimePoint start = TimePoint() + 1h;
+};
+
+TEST_F(SessionCacheTest, UsingASessionBeginsIt) {
+  sessions.touch(key('a'), "", start);
+  sessions.touch(key('a'), "", start + 1s);
+  EXPECT_EQ(those(Which::kLive), "a");
+  EXPECT_EQ(rows(Which::kLive).front().lastUse, start + 1s);
+}
+
+TEST_F(SessionCacheTest, TheSameIdOfOthersIsAnotherSession) {
+  sessions.touch(key('a', "ann@admin"), "ann@admin", start);
+  sessions.touch(key('a', "bob@admin"), "bob@admin", start);
+  EXPECT_EQ(sessions.size(), 2u);
+  EXPECT_EQ(sessions.keysOf(std::string(16, 'a')).size(), 2u);
+  EXPECT_TRUE(sessions.end(key('a', "ann@admin"), start));
+  EXPECT_EQ(sessions.keysOf(std::string(16, 'a')), std::vector{key('a', "bob@admin")});
+  EXPECT_EQ(rows(Which::kLive).front().user, "bob@admin");
+}
+
+TEST_F(SessionCacheTest, ANameIsThatOfItsDigest) {
+  sessions.touch(key('a', "ann@admin"), "", start);  // another node tells of her session
+  EXPECT_EQ(rows(Which::kLive).front().user, "");
+  sessions.touch(key('b', "ann@admin"), "ann@admin", start);
+  sessions.touch(key('c', "ann@admin"), "", start);
+  EXPECT_EQ(sessions.owners().size(), 1u);
+  for (const auto& row : rows(Which::kLive)) EXPECT_EQ(row.user, row.key == key('a', "ann@admin") ? "" : "ann@admin");
+  for (const char id : {'a', 'b', 'c'}) sessions.end(key(id, "ann@admin"), start);
+  sessions.noteDeleted(std::vector{key('a', "ann@admin"), key('b', "ann@admin"), key('c', "ann@admin")});
+  EXPECT_EQ(sessions.owners().size(), 0u) << "the name goes with the last session";
+}
+
+TEST_F(SessionCacheTest, TheOneUnusedForLongestGivesItsPlaceToANewOne) {
+  for (const char name : {'a', 'b', 'c'}) sessions.touch(key(name), "", start);
+  sessions.touch(key('a'), "", start + 1s);
+  sessions.touch(key('d'), "", start + 2s);
+  EXPECT_EQ(those(Which::kLive), "acd");
+  EXPECT_EQ(sessions.displaced(), 1);
+  sessions.touch(key('b'), "", start + 3s);
+  EXPECT_EQ(those(Which::kLive), "abd") << "it is noted again at its next use";
+}
+
+TEST_F(SessionCacheTest, NoSessionOfARunningOperationGivesWay) {
+  std::vector<SessionCache::Use> uses;
+  for (const char name : {'a', 'b', 'c', 'd'}) uses.push_back(sessions.use(key(name), "", start));
+  EXPECT_EQ(those(Which::kLive), "abcd") << "rather are there more than maxSessions";
+  uses.erase(uses.begin() + 1);
+  sessions.touch(key('e'), "", start + 1s);
+  EXPECT_EQ(those(Which::kLive), "acde");
+  uses.clear();
+  sessions.touch(key('f'), "", start + 2s);
+  EXPECT_EQ(sessions.size(), 3u);
+  EXPECT_TRUE(sessions.contains(key('f')));
+}
+
+TEST_F(SessionCacheTest, ASessionIsWrittenOnceForAllUsesBetweenTwoRefreshes) {
+  sessions.touch(key('a'), "", start);
+  sessions.touch(key('b'), "", start);
+  const auto used = rows(Which::kUsed);
+  EXPECT_EQ(used.size(), 2u);
+  sessions.touch(key('b'), "", start + 1s);  // while they are written
+  sessions.noteWritten(used);
+  EXPECT_EQ(those(Which::kKnown), "a");
+  EXPECT_EQ(those(Which::kUsed), "b");
+}
+
+TEST_F(SessionCacheTest, WhatARunningOperationUsesIsUsed) {
+  const auto use = sessions.use(key('a'), "", start);
+  write();
+  EXPECT_EQ(those(Which::kUsed), "a") << "at each refresh";
+  EXPECT_EQ(sessions.expire(std::vector{key('a')}), std::vector<SessionKey>{});
+  EXPECT_TRUE(rows(Which::kLive).front().isRunning);
+}
+
+TEST_F(SessionCacheTest, AnEndedSessionIsKeptUntilItWasDeleted) {
+  sessions.touch(key('a'), "", start);
+  EXPECT_TRUE(sessions.end(key('a'), start));
+  EXPECT_FALSE(sessions.end(key('b'), start)) << "this node has not seen it, the collection may";
+  EXPECT_EQ(sessions.size(), 0u);
+  EXPECT_FALSE(sessions.contains(key('a')));
+  EXPECT_EQ(those(Which::kEnded), "ab");
+  sessions.noteDeleted(std::vector{key('a'), key('b')});
+  EXPECT_EQ(those(Which::kEnded), "");
+}
+
+TEST_F(SessionCacheTest, AnEndedSessionThatIsUsedAgainIsOne) {
+  sessions.touch(key('a'), "", start);
+  sessions.end(key('a'), start);
+  sessions.touch(key('a'), "", start + 1s);
+  sessions.noteDeleted(std::vector{key('a')});
+  EXPECT_EQ(those(Which::kUsed), "a") << "and is written again";
+}
+
+TEST_F(SessionCacheTest, AnEndedSessionIsNotDeletedWhileItRuns) {
+  auto use = sessions.use(key('a'), "", start);
+  sessions.end(key('a'), start);
+  EXPECT_EQ(those(Which::kEnded), "");
+  use = {};
+  EXPECT_EQ(those(Which::kEnded), "a");
+}
+
+TEST_F(SessionCacheTest, EndedSessionsGiveWayFirstAndNeverTakeAPlace) {
+  for (const char name : {'a', 'b', 'c'}) sessions.touch(key(name), "", start);
+  sessions.end(key('c'), start);
+  sessions.touch(key('d'), "", start);
+  EXPECT_EQ(those(Which::kLive), "abd");
+  EXPECT_EQ(sessions.displaced(), 0);
+  EXPECT_FALSE(sessions.end(key('x'), start));
+  EXPECT_EQ(those(Which::kEnded), "") << "the table is full: the collection times it out";
+}
+
+TEST_F(SessionCacheTest, OnlyWhatWasWrittenAndNotUsedSinceExpires) {
+  sessions.touch(key('a'), "", start);
+  sessions.touch(key('b'), "", start);
+  write();
+  sessions.touch(key('b'), "", start + 1s);
+  EXPECT_EQ(sessions.expire(std::vector{key('a'), key('b'), key('z')}), (std::vector{key('a'), key('z')}))
+      << "one that is not remembered is gone as well";
+  EXPECT_EQ(those(Which::kLive), "b");
+}
+
+TEST_F(SessionCacheTest, WithoutACollectionIdleSessionsEnd) {
+  for (const char name : {'a', 'b', 'c'}) sessions.touch(key(name), "", start);
+  sessions.touch(key('b'), "", start + 20min);
+  const auto running = sessions.use(key('a'), "", start);
+  EXPECT_EQ(sessions.endIdle(start + 10min, start + 20min, 100), std::vector{key('c')});
+  EXPECT_EQ(those(Which::kLive), "ab");
+}
+
+TEST_F(SessionCacheTest, PagesGoFromTheLastUsedOne) {
+  most = 100;
+  for (const char name : {'a', 'b', 'c', 'd'}) sessions.touch(key(name), "", start + std::chrono::seconds(name));
+  sessions.end(key('b'), start);
+  const auto letters = [](const std::vector<SessionCache::Row>& page) {
+    std::string text;
+    for (const auto& row : page) text += row.key.id().front();
+    return text;
+  };
+  EXPECT_EQ(letters(sessions.recent(nullptr, 2)), "dc");
+  const SessionKey last = key('c');
+  EXPECT_EQ(letters(sessions.recent(&last, 2)), "a");
+  const SessionKey gone = key('x');
+  EXPECT_EQ(letters(sessions.recent(&gone, 2)), "");
+}
+
+TEST_F(SessionCacheTest, ManySessionsOfOneIdAreFound) {
+  most = 1000;
+  for (int i = 0; i < 500; ++i)
+    sessions.touch({std::string(16, 'a'), std::string(32, static_cast<char>(i % 100))}, "", start);
+  EXPECT_EQ(sessions.size(), 100u);
+  EXPECT_EQ(sessions.keysOf(std::string(16, 'a')).size(), 100u);
+}
+
+/// 1,000,000 sessions in less than 200 bytes each, all of the memory counted.
+TEST_F(SessionCacheTest, ASessionTakesLittleMemory) {
+  constexpr int64_t kMany = 1'000'000;
+  most = kMany;
+  std::mt19937_64 random(7);
+  const auto held = [] {
+    const auto info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+  };
+  const size_t before = held();
+  for (int64_t i = 0; i < kMany; ++i) {
+    const uint64_t parts[] = {random(), random()};
+    sessions.touch({std::string_view(reinterpret_cast<const char*>(parts), 16), {}}, "", start);
+  }
+  ASSERT_EQ(sessions.size(), static_cast<size_t>(kMany));
+  const double each = static_cast<double>(sessions.bytes()) / kMany;
+  EXPECT_LT(each, 200);
+  if (const size_t after = held(); after > before) {  // sanitizers have a heap of their own
+    EXPECT_LT(static_cast<double>(after - before) / kMany, 200);
+  }
+  RecordProperty("bytesPerSession", std::to_string(each));
+}
+
+class SessionAccessTest : public SessionCacheTest {
+ protected:
+  static void logIn(Client& client, std::string name, std::string database) {
+    client.users.push_back({.name = std::move(name), .database = std::move(database)});
+    client.usersChanged();
+  }
+  static bson::Document lsid(std::string_view uid = {}) {
+    bson::Builder b;
+    b.append("id", bson::Binary{bson::kBinaryUuid, "0123456789abcdef"});
+    if (!uid.empty()) b.append("uid", bson::Binary{bson::kBinaryGeneric, uid});
+    return b.finish();
+  }
+};
+
+TEST_F(SessionAccessTest, ASessionIsOfTheClientsUsers) {
+  Client ann(1, "a", false, false), nobody(2, "n", false, false);
+  logIn(ann, "ann", "admin");
+  const std::string hers = SessionKey::ownerOf("ann@admin"), bobs = SessionKey::ownerOf("bob@admin");
+  EXPECT_EQ(sessionOf(ann, lsid())->owner(), hers);
+  EXPECT_EQ(sessionOf(ann, lsid(hers))->owner(), hers);
+  EXPECT_EQ(sessionOf(ann, lsid(bobs)).status(), ErrorCode::kUnauthorized);
+  EXPECT_EQ(sessionOf(nobody, lsid())->owner(), SessionKey::nobody());
+  EXPECT_EQ(sessionOf(nobody, lsid(hers)).status(), ErrorCode::kUnauthorized);
+  EXPECT_EQ(sessionUser(ann, *sessionOf(ann, lsid())), "ann@admin");
+}
+
+TEST_F(SessionAccessTest, TheClusterNamesSessionsOfOthers) {
+  Client cluster(1, "c", false, false);
+  logIn(cluster, "__system", "local");
+  const std::string hers = SessionKey::ownerOf("ann@admin");
+  EXPECT_EQ(sessionOf(cluster, lsid(hers))->owner(), hers);
+  EXPECT_EQ(sessionUser(cluster, *sessionOf(cluster, lsid(hers))), "") << "it is not their owner";
+  EXPECT_EQ(sessionOf(cluster, lsid("short")).status(), ErrorCode::kUnauthorized);
+}
+
+TEST_F(SessionAccessTest, AnIdMustBeAUuid) {
+  const Client nobody(1, "n", false, false);
+  EXPECT_EQ(sessionOf(nobody, R"({"uid": 1})"_json).status(), ErrorCode::kMissingRequiredField);
+  EXPECT_EQ(sessionOf(nobody, R"({"id": "abc"})"_json).status(), ErrorCode::kTypeMismatch);
+  const auto shortId = bson::doc("id", bson::Binary{bson::kBinaryUuid, "abc"});
+  EXPECT_EQ(sessionOf(nobody, shortId).status(), ErrorCode::kInvalidUUID);
+}
+
+}  // namespace troupe::server
