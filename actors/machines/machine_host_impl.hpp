@@ -97,7 +97,10 @@ bool MachineHost<M>::canHear(const Waiting& waiting) const {
 template <MachineType M>
 void MachineHost<M>::take(Waiting waiting) {
   const bool hears = canHear(waiting);
-  if (hears && !environment().fires(detail::kHostSlow)) return process(std::move(waiting));
+  if (hears && !environment().fires(detail::kHostSlow)) {
+    process(std::move(waiting));
+    return drain();
+  }
   waiting_.push_back(std::move(waiting));
   if (!hears) return;
   isSlow_ = true;
@@ -127,8 +130,14 @@ void MachineHost<M>::process(Waiting waiting) {
     timers_.erase(timer);
   }
   Outcome<M> outcome = advance<M>(newest(), waiting.event);
-  if (decided_.empty() && !outcome.persist) return adopt(std::move(outcome), &waiting);
   if (outcome.finished) leaving_ = true;
+  if (decided_.empty() && !outcome.persist) {
+    // What an effect brings at once comes after its transition: the asker of this one is not noted yet.
+    isAdopting_ = true;
+    adopt(std::move(outcome), &waiting);
+    isAdopting_ = false;
+    return;
+  }
   decided_.push_back({std::move(outcome), std::move(waiting)});
   if (!std::exchange(isWriting_, true)) start(writeDecided());
 }

@@ -187,7 +187,6 @@ Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::refuseWrite
   WritesEnded ended{snapshot().memory.term, snapshot().memory.applied};
   if (parts_.refuseWrites) parts_.refuseWrites();
   if (parts_.lastWrite) ended.applied = co_await parts_.lastWrite();
-  co_await node().nextTurn();  // the command that began this is noted as open when its transition has ended
   co_return std::optional<Event>(ended);
 }
 

@@ -132,7 +132,7 @@ TEST_F(SessionRefresherTest, WhatIsGoneFromTheCollectionIsForgottenWithItsCursor
 
 TEST_F(SessionRefresherTest, SessionsOfRunningOperationsStay) {
   ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 1},
-                           "data": {"failCommands": ["find"], "blockConnection": true, "blockTimeMS": 600000}})",
+                           "data": {"failCommands": ["find"], "failInternalCommands": true, "blockConnection": true, "blockTimeMS": 600000}})",
                        "admin"));
   const auto slow = server.begin(bson::doc("find", "c", "lsid", lsid('a')), "test", server.connect());
   ASSERT_FALSE(slow->done);
@@ -150,7 +150,7 @@ TEST_F(SessionRefresherTest, AFailedRefreshKeepsItsWork) {
   use('a');
   end('b');
   ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": "alwaysOn",
-                           "data": {"failCommands": ["update"], "errorCode": 91}})",
+                           "data": {"failCommands": ["update"], "failInternalCommands": true, "errorCode": 91}})",
                        "admin"));
   EXPECT_EQ(code(R"({"refreshLogicalSessionCacheNow": 1})", "admin"), 91);
   EXPECT_EQ(figures()["sessionsCollectionJobFailures"].toInt64(), 1);
@@ -231,9 +231,11 @@ class SessionReaperTest : public SessionRefresherTest {
  protected:
   SessionReaperTest() : SessionRefresherTest({.name = "n1:1", .replicaSet = "rs"}) { commands::becomePrimary(server); }
   void write(char byte) {
+    const bson::Document one = bson::doc("_id", std::string(1, byte));
+    ASSERT_TRUE(server.run(bson::doc("insert", "c", "documents", bson::array(one)))["ok"].truthy());
     bson::Builder b;
     b.append("findAndModify", "c").append("query", bson::doc("_id", std::string(1, byte)));
-    b.append("update", bson::doc("$inc", bson::doc("n", 1))).append("upsert", true).append("new", true);
+    b.append("update", bson::doc("$inc", bson::doc("n", 1))).append("new", true);
     b.append("lsid", lsid(byte)).append("txnNumber", int64_t{1});
     const auto reply = server.run(b.finish());
     ASSERT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
@@ -285,7 +287,7 @@ TEST_F(SessionReaperTest, NothingIsReapedAfterAFailedRefresh) {
   refresh();
   end('a');
   ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": "alwaysOn",
-                           "data": {"failCommands": ["createIndexes"], "errorCode": 91}})",
+                           "data": {"failCommands": ["createIndexes"], "failInternalCommands": true, "errorCode": 91}})",
                        "admin"));
   server.node.advance(40min);
   EXPECT_GT(figures()["sessionsCollectionJobFailures"].toInt64(), 0);

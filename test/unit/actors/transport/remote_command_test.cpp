@@ -23,7 +23,6 @@ class RemoteCommandTest : public LinkTest {
     Node& node = server.node;
     guests["b:2"] = &node;
     node.spawn<link::LinkManager>(link::kLinksPath, std::make_shared<link::Links>(node, wanted));
-    node.spawn<CommandService>(kCommandsPath, server.server);
     a = &add("a:1", wanted);
     link::ConnectPeer peer{"b:2"};
     tell(*a, local(std::move(peer)));
