@@ -13,7 +13,7 @@ def planted_mutants(sources):
         for mutant in tomllib.loads(table.text)["mutant"]:
             count = texts.get(mutant["file"], "").count(mutant["text"])
             if count != 1:
-                yield table.path, f"'{mutant['name']}': its text occurs {count} times in {mutant['file']}, not once"
+                yield table.path, 1, f"'{mutant['name']}': its text occurs {count} times in {mutant['file']}, not once"
             pattern = mutant["tests"].removeprefix("*")
             if not any(fnmatchcase(test, pattern) for test in tests):
-                yield table.path, f"'{mutant['name']}': no test is called {mutant['tests']}"
+                yield table.path, 1, f"'{mutant['name']}': no test is called {mutant['tests']}"

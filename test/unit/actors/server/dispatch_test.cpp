@@ -133,9 +133,9 @@ TEST_F(DispatchTest, FailCommandLeavesTheClusterAloneUnlessTold) {
   ASSERT_TRUE(armFailCommand(R"("alwaysOn")", R"({"failCommands": ["ping"], "errorCode": 8})").isOK());
   EXPECT_EQ(ping(server.client), 8);
   EXPECT_EQ(ping(member), 0);
-  ASSERT_TRUE(armFailCommand(R"("alwaysOn")",
-                             R"({"failCommands": ["ping"], "errorCode": 8, "failInternalCommands": true})")
-                  .isOK());
+  ASSERT_TRUE(
+      armFailCommand(R"("alwaysOn")", R"({"failCommands": ["ping"], "errorCode": 8, "failInternalCommands": true})")
+          .isOK());
   EXPECT_EQ(ping(member), 8);
   EXPECT_EQ(ping(server.client), 8);
 }
