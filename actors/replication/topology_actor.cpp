@@ -33,6 +33,13 @@ bool looksTheSame(const ReplicaView& a, const ReplicaView& b) {
          a.topology.memory.term == b.topology.memory.term && a.config() == b.config();
 }
 
+bool membersLookTheSame(const ReplicaView& a, const ReplicaView& b) {
+  return std::ranges::equal(
+      a.topology.memory.members, b.topology.memory.members, [](const MemberView& one, const MemberView& other) {
+        return one.host == other.host && one.isAlive() == other.isAlive() && one.state == other.state;
+      });
+}
+
 bool hears(const Snapshot<Topology>& now, const NodeName& host) {
   const auto& members = now.memory.members;
   return std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.host == host && m.isAlive(); });
@@ -293,12 +300,13 @@ void TopologyActor::publish() {
   ReplicaView next = shown_;
   next.topology = snapshot();
   next.contacts = contacts_;
-  const bool changed = !looksTheSame(shown_, next);
+  const bool changed = !looksTheSame(shown_, next), membersChanged = !membersLookTheSame(shown_, next);
   // What learns of the new role must not find this one's right to write still given (state_transition.hpp).
   if (shown_.isWritable() && !next.isWritable() && parts_.refuseWrites) parts_.refuseWrites();
   shown_ = next;
   parts_.membership->publish(std::move(next));
   if (changed && parts_.changed) parts_.changed(shown_);
+  else if (membersChanged && parts_.membersChanged) parts_.membersChanged(shown_);
 }
 
 }  // namespace troupe::replication

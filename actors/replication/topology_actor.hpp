@@ -17,6 +17,8 @@ struct TopologyParts {
   Membership* membership = nullptr;
   /// Told after each change of what clients see (role, primary, config): wakes waiting hellos. May be null.
   std::function<void(const ReplicaView&)> changed;
+  /// Told when another member serves data that did not, or no longer, and clients see no change. May be null.
+  std::function<void(const ReplicaView&)> membersChanged;
   /// Outcome of ending the operations that began under the old role.
   struct Interrupted {
     int64_t killed = 0, left = 0;

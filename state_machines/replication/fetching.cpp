@@ -171,6 +171,14 @@ void onCandidatesWhileFetching(FetchTurn& t, const Candidates& known) {
   if (!whyToChange(t.now(), known).empty()) endFetch(t);
 }
 
+/// A source may stop to answer: one that has lost its place meanwhile, or is not heard of any more, is not waited for.
+void onCandidatesWhileProbing(FetchTurn& t, const Candidates& known) {
+  notePrimary(t, known);
+  if (whyToChange(t.now(), known).empty()) return;
+  t.effects.push_back(F::giveUp(Probe{t.mem.source}));
+  goOn(t);
+}
+
 void onProbed(FetchTurn& t, const Probed& found) {
   if (!t.isOf(found.source)) return;
   if (!found.hasRequiredEntry) return denyAndGoOn(t, Denial::kFailed);  // REP-009
@@ -225,7 +233,7 @@ void onInitialSyncEnded(FetchTurn& t, const InitialSyncEnded&) {
   goOn(t);
 }
 
-void onSetChanged(FetchTurn& t, const SetChanged&) { t.perform(LookAround{t.mem.phase != kFetching}); }
+void onSetChanged(FetchTurn& t, const SetChanged&) { t.perform(LookAround{looksForSource(t.mem.phase)}); }
 void onRetryDue(FetchTurn& t, const RetryDue&) { t.perform(LookAround{true}); }
 
 void onFollow(FetchTurn& t, const Follow&) {
@@ -302,7 +310,7 @@ std::vector<machines::Transition<F>> commandRows() {
   const auto wherever = {machines::Target<FetchPhase>(kChoosing), machines::Target<FetchPhase>(kEnding),
                          machines::Target<FetchPhase>(kIdle)};
   std::vector<machines::Transition<F>> rows;
-  for (const FetchPhase phase : {kChoosing, kTooStale, kFetching})
+  for (const FetchPhase phase : {kChoosing, kTooStale, kProbing, kFetching})
     rows.push_back(F::row<SetChanged>(phase, {}, fetchRule(onSetChanged)));
   rows.push_back(F::anywhere<Follow>(wherever, fetchRule(onFollow)));
   rows.push_back(F::anywhere<CatchUpTo>(wherever, fetchRule(onCatchUpTo)));
@@ -337,6 +345,7 @@ const machines::Transitions<Fetching>& Fetching::transitions() {
     std::vector<machines::Transition<F>> rows = commandRows();
     rows.push_back(row<Candidates>(kChoosing, {kProbing, kTooStale}, fetchRule(onCandidates)));
     rows.push_back(row<Candidates>(kTooStale, {kProbing, kChoosing}, fetchRule(onCandidates)));
+    rows.push_back(row<Candidates>(kProbing, {kChoosing}, fetchRule(onCandidatesWhileProbing)));
     rows.push_back(row<Candidates>(kFetching, {kEnding}, fetchRule(onCandidatesWhileFetching)));
     rows.push_back(row<RetryDue>(kChoosing, {}, fetchRule(onRetryDue)));
     rows.push_back(row<Probed>(kProbing, {kFetching, kChoosing, kDiverged, kNeedsInitialSync}, fetchRule(onProbed)));

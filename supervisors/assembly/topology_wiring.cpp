@@ -68,6 +68,8 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
                     bson::doc("state", machines::EnumNames<replication::MemberState>::name(now.state()), "writable",
                               now.isWritable(), "term", now.topology.memory.term, "primary", now.primary()));
   };
+  // Its source may have frozen: no connection tells.
+  topology.membersChanged = [role](const replication::ReplicaView& now) { role->placeChanged(now); };
   topology.holdsData = [&server, told = false]() mutable {
     const bool held = holdsData(server);
     if (held && !std::exchange(told, true))

@@ -166,11 +166,11 @@ class Run:
 
 
 def content_of(member):
-    """name -> rows as text. A member that does not serve just now has nothing. Whether an image may be an answer depends on how a member came by it."""
+    """name -> rows as text. A member that does not serve just now has nothing. Images that a start makes of the log again are empty, since the document may be a later one."""
     try:
         with member.client(readPreference="secondaryPreferred") as client:
             hashes = client.failovers.command("dbHash")["collections"]
-            sessions = {name: [comparable(d) for d in client.config[name].find({}, {"invalidated": 0})] for name in ("transactions", "image_collection")}
+            sessions = {name: [comparable(d) for d in client.config[name].find({}, {"invalidated": 0, "image": 0})] for name in ("transactions", "image_collection")}
             return {"data (dbHash)": [comparable(item) for item in hashes.items()], **{name: sorted(rows) for name, rows in sessions.items()}}
     except PyMongoError as refused:
         return {"data (dbHash)": [str(refused)], "transactions": [], "image_collection": []}

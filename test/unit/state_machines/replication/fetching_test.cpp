@@ -113,6 +113,21 @@ TEST(Fetching, LooksAgainAfterASecondIfThereIsNoSource) {  // REP-006
   EXPECT_TRUE(performed<LookAround>(after(out.next, RetryDue{})));
 }
 
+/// A frozen process answers no probe: members would wait for it though another one leads by now.
+TEST(Fetching, DoesNotAwaitTheProbeOfASourceThatIsGone) {
+  const FetchOutcome looks = after(probing(), SetChanged{});
+  ASSERT_TRUE(performed<LookAround>(looks));
+  EXPECT_FALSE(performed<LookAround>(looks)->opens);
+  EXPECT_EQ(phase(after(looks.next, around())), FetchPhase::kProbing) << "it is as good as it was";
+  Candidates known = around();
+  known.members[1].state = MemberState::kDown;
+  const FetchOutcome out = after(looks.next, known);
+  EXPECT_TRUE(gaveUp<Probe>(out));
+  EXPECT_EQ(phase(out), FetchPhase::kChoosing);
+  EXPECT_TRUE(out.next.memory.denied.empty());
+  EXPECT_EQ(performed<Probe>(after(out.next, known))->source, "p");
+}
+
 TEST(Fetching, DeniesASourceThatCannotBeProbed) {  // REP-007
   const FetchOutcome out = after(probing(), ProbeFailed{"s", "no log"});
   EXPECT_EQ(phase(out), FetchPhase::kChoosing);
