@@ -35,7 +35,7 @@ class CatchUpTest : public TopologyActorTest {
     const int64_t term = members.view("n1:1")->topology.memory.term;
     tell("n3:1", Freeze{60s});
     ask("n1:1", StepDown{.force = true, .stepDownPeriod = 100ms, .catchUpPeriod = 0ms, .handoff = false});
-    cluster.run(200ms);  // it may stand again, and has not looked for data to copy yet
+    cluster.run(1s);
     const auto stepUp = ask("n1:1", StepUp{true});
     ASSERT_TRUE(cluster.runUntil([&] { return !members.catchUps["n1:1"].empty(); }, 20s))
         << (*stepUp ? (*stepUp)->status().toString() : "no answer") << cluster.trace().text();
