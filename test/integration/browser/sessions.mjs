@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import {MongoClient} from "mongodb";
 import {test, until} from "./harness.mjs";
 
-const idOf = (session) => session.id.id.toString();
+const idOf = (session) => session.id.id.toUUID().toString();
 
 test("the sessions show what they do, and are ended", async ({page, server}) => {
   const client = new MongoClient(`mongodb://127.0.0.1:${server.port}/?directConnection=true`);
