@@ -10,7 +10,7 @@ from support import MEMORY_EXTRA_MIB, MEMORY_FACTOR, SLOWNESS, ServerTest, event
 # One evaluation of many seconds, which gives way to nobody by itself.
 LONG = [{"$documents": [{}]}, {"$project": {"n": {"$reduce": {
     "input": {"$range": [0, 4_000_000]}, "initialValue": 0,
-    "in": {"$add": ["$$value", {"$strLenBytes": {"$concat": ["a", {"$toString": "$$this"}, {"$toString": {"$sqrt": "$$this"}}]}}]}}}}}]
+    "in": {"$add": ["$$value", {"$strLenBytes": {"$concat": ["a", *({"$toString": {"$sqrt": {"$add": ["$$this", i]}}} for i in range(5))]}}]}}}}}]
 
 
 def repeated(initial, grown):

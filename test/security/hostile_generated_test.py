@@ -36,6 +36,7 @@ KNOWN = {
     16493: "a string in an expression that is too long",
     16883: "$map over what is no array",
     17043: "$setUnion of what is no array",
+    17047: "$setIntersection of what is no array",
     17124: "$size of what is no array",
     17419: "a document that became too large",
     28664: "$concatArrays of what is no array",
