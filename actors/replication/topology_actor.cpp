@@ -98,6 +98,15 @@ Behaviour TopologyActor::behaviour() {
     next(context);
   };
   handlers.add({machines::payloadTypeOf<StepDown>(), std::move(stepDown)});
+  // One that is asked to stand is judged by what it tells of itself: reports of what it has applied come at a slower
+  // pace.
+  for (const PayloadType type : {machines::payloadTypeOf<StepUpRequest>(), machines::payloadTypeOf<StepUp>()}) {
+    auto stand = [this, next = *handlers.find(type)](Context& context) {
+      noteApplied(0);
+      next(context);
+    };
+    handlers.add({type, std::move(stand)});
+  }
   handlers.add(on<Down>([this](const Down& down) { lost(down); }));
   return handlers;
 }

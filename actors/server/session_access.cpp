@@ -4,15 +4,20 @@ namespace troupe::server {
 
 bool isClusterItself(const Client& client) { return client.isUser("__system", "local"); }
 
-StatusWith<SessionKey> sessionOf(const Client& client, bson::View lsid) {
-  TROUPE_ASSIGN(const auto id, SessionKey::idOf(lsid));
-  const bson::Element uid = lsid["uid"];
-  SessionKey own(id, client.sessionOwner);
-  if (!uid.ok()) return own;
-  if (isClusterItself(client)) return SessionKey::ofStored(lsid);
-  if (!uid.is(bson::Type::kBinary) || uid.asBinary().bytes != own.owner())
+StatusWith<storage::SessionId> fullSessionOf(const Client& client, bson::View lsid) {
+  const std::string& own = client.sessionOwner.empty() ? SessionKey::nobody() : client.sessionOwner;
+  TROUPE_ASSIGN(const auto session, storage::SessionId::parse(lsid, own));
+  if (isClusterItself(client)) return session;
+  if (std::string_view(session.uid.data(), session.uid.size()) != own)
     return Status(ErrorCode::kUnauthorized, "lsid.uid is not that of the authenticated user: leave it out");
-  return own;
+  if (session.isChild())
+    return Status(ErrorCode::kInvalidOptions, "lsid.txnUUID is for the sessions of servers among themselves");
+  return session;
+}
+
+StatusWith<SessionKey> sessionOf(const Client& client, bson::View lsid) {
+  TROUPE_ASSIGN(const auto id, fullSessionOf(client, lsid));
+  return SessionKey({id.id.data(), id.id.size()}, {id.uid.data(), id.uid.size()});
 }
 
 std::string_view sessionUser(const Client& client, const SessionKey& key) {

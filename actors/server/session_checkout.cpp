@@ -14,22 +14,6 @@ namespace troupe::server {
 
 namespace {
 
-/// Sessions within sessions are for servers among themselves.
-Status checkNotOfServers(bson::View lsid) {
-  for (const bson::Element& e : lsid)
-    if (e.name() == "txnNumber" || e.name() == "txnUUID")
-      return {ErrorCode::kInvalidOptions,
-              "lsid." + std::string(e.name()) + " is for the sessions of servers among themselves"};
-  return Status::OK();
-}
-
-/// The session as records and entries name it. A session belongs to the users that began it.
-StatusWith<storage::SessionId> fullSession(const Request& request) {
-  TROUPE_ASSIGN(const SessionKey key, sessionOf(request.client(), request.session()));
-  if (!isClusterItself(request.client())) TROUPE_TRY(checkNotOfServers(request.session()));
-  return storage::SessionId::parse(request.session(), key.owner());
-}
-
 /// The fail point `onPrimaryTransactionalWrite` closes the connection (unless `closeConnection` is false) when a
 /// numbered write is about to be committed, and makes it fail if it has a `failBeforeCommitExceptionCode`; then nothing
 /// else of the command is carried out.
@@ -50,7 +34,7 @@ Task<Status> SessionCheckout::checkOut() {
   storage::OperationContext& operation = request_.operation();
   if (!operation.session.txnNumber) co_return Status::OK();
   ServerContext& server = request_.server();
-  TROUPE_CO_ASSIGN(const auto session, fullSession(request_));
+  TROUPE_CO_ASSIGN(const auto session, fullSessionOf(request_.client(), request_.session()));
   TROUPE_CO_ASSIGN(session_, co_await server.sessionCatalog->checkOut(server.node, operation, session));
   TROUPE_CO_TRY(co_await lockTables());
   const auto term = server.operations.replicated->fence.term();

@@ -26,7 +26,7 @@ Status RetryableWrites::load(OperationContext& operation, const OplogStore& log,
   TROUPE_ASSIGN(const SessionRecord record, SessionRecord::parse(found));
   number_ = record.txnNumber;
   lastWrite_ = record.lastWrite;
-  if (number_ != wanted) return Status::OK();  // nobody asks for its statements
+  if (number_ != wanted) return begin(wanted);  // its statements are over, or `wanted` is
   for (OpTime next = record.lastWrite; next.timestamp != bson::Timestamp();) {
     TROUPE_TRY(operation.checkForInterrupt(operation.started()));  // kills alone: there is no clock here
     TROUPE_ASSIGN(const auto document, entryAt(unit, log, next));

@@ -27,7 +27,8 @@ class RetryableWrites {
   const OpTime& lastWrite() const { return lastWrite_; }
 
   /// Reads the record and, where its number is `wanted`, follows the chain of entries, in the operation's snapshot;
-  /// forgets what it knew. Errors: the engine's; FailedToParse (documents that the server has not made); Interrupted.
+  /// forgets what it knew. A lower number of the record is over. Errors, after which it is to be loaded again: the
+  /// engine's; FailedToParse (documents that the server has not made); Interrupted; TransactionTooOld.
   Status load(OperationContext& operation, const OplogStore& log, int64_t wanted);
   /// The operation comes with a number. A newer one begins anew. Errors: TransactionTooOld.
   Status begin(int64_t number);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "messaging/errors/invariant.hpp"
 
@@ -36,15 +37,33 @@ Status readUid(const Element& e, std::array<char, SessionId::kUidBytes>& uid) {
   return Status::OK();
 }
 
-Status readPart(const Element& e, SessionId& session, bool& hasUid) {
-  if (e.name() == "id") return readUuid(e, session.id);
-  if (e.name() == "txnUUID") return readUuid(e, session.txnUUID.emplace());
+/// The fields that have been read: a second one of a name would be another session to those who take the first.
+struct Seen {
+  bool id = false, uid = false, txnNumber = false, txnUUID = false;
+};
+
+Status noteSeen(const Element& e, bool& seen) {
+  if (std::exchange(seen, true))
+    return {ErrorCode(40413), "BSON field 'lsid." + std::string(e.name()) + "' is a duplicate field"};
+  return Status::OK();
+}
+
+Status readPart(const Element& e, SessionId& session, Seen& seen) {
+  if (e.name() == "id") {
+    TROUPE_TRY(noteSeen(e, seen.id));
+    return readUuid(e, session.id);
+  }
   if (e.name() == "uid") {
-    hasUid = true;
+    TROUPE_TRY(noteSeen(e, seen.uid));
     return readUid(e, session.uid);
+  }
+  if (e.name() == "txnUUID") {
+    TROUPE_TRY(noteSeen(e, seen.txnUUID));
+    return readUuid(e, session.txnUUID.emplace());
   }
   if (e.name() != "txnNumber")
     return {ErrorCode::kUnknownField, "BSON field 'lsid." + std::string(e.name()) + "' is an unknown field."};
+  TROUPE_TRY(noteSeen(e, seen.txnNumber));
   if (!e.is(Type::kInt64)) return wrongTypeOf(e, "long");
   session.txnNumber = e.asInt64();
   return Status::OK();
@@ -65,10 +84,10 @@ void appendNumber(std::string& key, int64_t number) {
 
 StatusWith<SessionId> SessionId::parse(bson::View document, std::string_view owner) {
   SessionId session;
-  bool hasUid = false;
-  if (!document["id"].ok()) return missing("id");
-  for (const Element& e : document) TROUPE_TRY(readPart(e, session, hasUid));
-  if (!hasUid) {
+  Seen seen;
+  for (const Element& e : document) TROUPE_TRY(readPart(e, session, seen));
+  if (!seen.id) return missing("id");
+  if (!seen.uid) {
     if (owner.size() != kUidBytes) return missing("uid");
     std::ranges::copy(owner, session.uid.begin());
   }

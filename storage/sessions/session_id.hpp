@@ -26,8 +26,8 @@ struct SessionId {
   bool operator==(const SessionId&) const = default;
 
   /// `owner`: the uid (32 bytes) of an id without one; empty: `uid` has to be there. Errors: MissingRequiredField,
-  /// TypeMismatch, InvalidUUID, BadValue (a `uid` that is no digest), UnknownField, InvalidOptions (a `txnNumber`
-  /// without `txnUUID`, or a negative one).
+  /// TypeMismatch, InvalidUUID, BadValue (a `uid` that is no digest), UnknownField, 40413 (a field twice),
+  /// InvalidOptions (a `txnNumber` without `txnUUID`, or a negative one).
   static StatusWith<SessionId> parse(bson::View document, std::string_view owner = {});
   /// The session that `familyKey` and `childKey` gave these keys. Throws BrokenInvariant for what is none of them.
   static SessionId of(std::string_view familyKey, std::string_view childKey);

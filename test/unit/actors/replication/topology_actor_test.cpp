@@ -63,4 +63,18 @@ TEST_F(TopologyActorTest, JudgesCandidatesByWhatItHasAppliedAtThatMoment) {
   EXPECT_EQ(server.server->progress->report().term, newest.term + 1) << "and reports in the voter's term from then on";
 }
 
+/// The same for itself when it is asked to stand: it would tell the voters of less than it has.
+TEST_F(TopologyActorTest, StandsWithWhatItHasAppliedAtThatMoment) {
+  const auto applied = [this] { return server.server->membership->view()->topology.memory.applied; };
+  for (const Payload& wish : {machines::toMessage(StepUp{}), machines::toMessage(StepUpRequest{.from = "n2:1"})}) {
+    for (int i = 0; i < 2; ++i)
+      EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": 1}})"));
+    const OpTime newest = server.server->progress->applied();
+    ASSERT_LT(applied(), newest) << "it is told a moment later";
+    server.node.tell(server.node.address(kTopologyPath), wish);
+    server.node.run();
+    EXPECT_EQ(applied(), newest);
+  }
+}
+
 }  // namespace troupe::replication

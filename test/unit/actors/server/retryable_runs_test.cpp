@@ -172,11 +172,20 @@ TEST_F(RetryableRunsTest, EndsAtItsDeadline) {
 }
 
 TEST_F(RetryableRunsTest, RunsAtOnceHaveSessionsOfTheirOwn) {
-  const auto one = begin(kInsert), two = begin(kInsert);
-  ASSERT_TRUE(*one && *two);
-  ASSERT_TRUE((*one)->isOK() && (*two)->isOK());
-  const auto three = begin(kInsert);
-  EXPECT_LE(runs.sessions(), 2u);
+  way.fates = {{false, {ErrorCode::kMaxTimeMSExpired, "no answer"}}};
+  const auto slow = begin(kInsert), other = begin(kInsert), next = begin(kInsert);
+  EXPECT_FALSE(*slow);
+  ASSERT_TRUE(*other && *next);
+  EXPECT_TRUE((*other)->isOK() && (*next)->isOK());
+  ASSERT_EQ(way.sent.size(), 3u);
+  const auto session = [&](size_t i) { return way.sent[i]["lsid"].asDocument(); };
+  EXPECT_FALSE(session(0) == session(1));
+  EXPECT_TRUE(session(1) == session(2)) << "one that is free is used again";
+  EXPECT_EQ(numberOf(way.sent[2]), numberOf(way.sent[1]) + 1);
+  EXPECT_EQ(runs.sessions(), 2u);
+  server.node.advance(11s);
+  ASSERT_TRUE(*slow);
+  EXPECT_TRUE((*slow)->isOK());
   EXPECT_EQ(documents(), 3u);
 }
 

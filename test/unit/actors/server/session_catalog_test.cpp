@@ -240,4 +240,20 @@ TEST_F(SessionCatalogTest, AnOperationWithoutANumberLeavesTheLastOne) {  // SES-
   EXPECT_EQ(row().lastStatement, 1);
 }
 
+/// What an operation reads of a number that is over says nothing about the present one.
+TEST_F(SessionCatalogTest, AfterALateRetryThePresentNumberIsReadAgain) {
+  const auto insert = [this](int64_t number, int id) {
+    constexpr std::string_view kLsid =
+        R"({"id": {"$binary": {"base64": "y8oFy8jlSZqQT3Dl9CUG7Q==", "subType": "04"}}})";
+    return server.run(bson::doc("insert", "c", "documents", std::vector{bson::doc("_id", id)}, "lsid",
+                                bson::fromJson(kLsid).value(), "txnNumber", number));
+  };
+  ASSERT_TRUE(insert(5, 1)["ok"].truthy());
+  ASSERT_TRUE(catalog.forget(row().key));
+  EXPECT_EQ(insert(4, 2)["code"].toInt64(), 225);
+  const bson::Document again = insert(5, 1);
+  EXPECT_TRUE(again.view().at("retriedStmtIds").ok()) << bson::toRelaxedJson(again);
+  EXPECT_EQ(insert(4, 2)["code"].toInt64(), 225);
+}
+
 }  // namespace troupe::server

@@ -62,6 +62,12 @@ TEST(SessionId, RefusesWhatIsNone) {
   EXPECT_EQ(codeOf(bson::doc("id", kUuid, "txnNumber", 5, "txnUUID", kChild)), ErrorCode::kTypeMismatch);
   EXPECT_EQ(codeOf(bson::doc("id", kUuid, "txnNumber", int64_t{-5}, "txnUUID", kChild)), ErrorCode::kInvalidOptions);
   EXPECT_EQ(codeOf(bson::doc("id", kUuid, "txnUUID", kUid)), ErrorCode::kInvalidUUID);
+  EXPECT_EQ(codeOf(bson::doc("id", kUuid, "uid", kUid, "uid", kUid)), ErrorCode(40413));
+  EXPECT_EQ(codeOf(bson::doc("id", kUuid, "id", kUuid)), ErrorCode(40413));
+  EXPECT_EQ(codeOf(bson::doc("id", kUuid, "txnUUID", kChild, "txnUUID", kChild)), ErrorCode(40413));
+  const bson::Document numbers =
+      bson::doc("id", kUuid, "txnUUID", kChild, "txnNumber", int64_t{5}, "txnNumber", int64_t{6});
+  EXPECT_EQ(codeOf(numbers), ErrorCode(40413));
 }
 
 }  // namespace troupe::storage
