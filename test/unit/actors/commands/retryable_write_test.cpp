@@ -287,7 +287,7 @@ TEST_F(RetryableWriteTest, WhatCannotBeRetriedIsRefused) {  // SES-014
 TEST_F(RetryableWriteTest, ASessionIsOfItsUser) {
   constexpr const char* kForeign =
       R"("lsid": {"id": {"$binary": {"base64": "y8oFy8jlSZqQT3Dl9CUG7Q==", "subType": "04"}},
-                  "uid": {"$binary": {"base64": "AAAA", "subType": "00"}}})";
+                  "uid": {"$binary": {"base64": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "subType": "00"}}})";
   const std::string command = numbered(R"({"insert": "c", "documents": [{}]})", 1, kForeign);
   EXPECT_EQ(code(command.c_str()), kUnauthorized);
   ASSERT_TRUE(send(R"({"insert": "c", "documents": [{"_id": 1}]})", 1)["ok"].truthy());
