@@ -28,7 +28,7 @@ void Checkpointer::look() {
   const auto commits = tracker_->taken();
   auto state = storage::CheckpointPolicy::stateOf(*engine_, catalog_->hooks().replicated);
   // Data that have become stable since are worth a checkpoint too.
-  state.dirty = commits != covered_ || (state.replicated && state.stable > engine_->lastCheckpointTimestamp());
+  state.dirty = commits != covered_ || (state.replicated && state.stable > state.lastStable);
   const auto decision = policy_.decide(environment().now(), state);
   if (decision == storage::CheckpointPolicy::Decision::kNotYet) return;
   if (!storage::CheckpointPolicy::takes(decision)) {

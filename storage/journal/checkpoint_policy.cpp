@@ -4,7 +4,8 @@ namespace troupe::storage {
 
 CheckpointPolicy::Decision CheckpointPolicy::decide(Clock::time_point now, const State& state) const {
   const std::optional<Clock::time_point> due = nextDue();
-  if (!requested_ && (!due || now < *due)) return Decision::kNotYet;
+  const bool isFirst = kind(state) == Decision::kStable && state.lastStable == Timestamp{};
+  if (!isFirst && !requested_ && (!due || now < *due)) return Decision::kNotYet;
   State wanted = state;
   wanted.dirty = state.dirty || requested_;
   return kind(wanted);
@@ -23,6 +24,7 @@ CheckpointPolicy::State CheckpointPolicy::stateOf(Engine& engine, bool replicate
   state.replicated = replicated;
   if (!replicated) return state;
   state.stable = engine.stableTimestamp();
+  state.lastStable = engine.lastCheckpointTimestamp();
   if (const Timestamp initial = engine.initialDataTimestamp(); initial != Timestamp{}) {
     state.initialDataTimestamp = initial;
   }

@@ -21,6 +21,8 @@ class CheckpointPolicy {
     /// Whether the node keeps a stable time at all (a member of a replica set); others take full checkpoints.
     bool replicated = false;
     Timestamp stable;
+    /// The time of the last stable checkpoint; zero: the data on disk are of no known time.
+    Timestamp lastStable;
     /// The time from which on the data is consistent: nothing or zero before and during initial sync.
     std::optional<Timestamp> initialDataTimestamp;
   };
@@ -41,6 +43,8 @@ class CheckpointPolicy {
   /// Somebody wants one now (`fsync`, shutdown, a dirty table to drop); it is taken even of an idle node.
   void request() { requested_ = true; }
   bool requested() const { return requested_; }
+  /// The first stable one is due as soon as it can be taken, whatever the interval: a start from a checkpoint without
+  /// a time replays the log over data that may be later, which costs more and keeps no images for retries.
   Decision decide(Clock::time_point now, const State& state) const;
   /// A skip counts as done: the next one is due an interval later.
   void done(Clock::time_point now, Decision decision);

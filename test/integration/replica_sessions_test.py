@@ -74,7 +74,7 @@ class Defaults(unittest.TestCase):
             with member.client(readPreference="secondaryPreferred") as client:
                 records = sorted((str(d["_id"]["id"]), d["txnNum"], d["lastWriteOpTime"]["ts"].time, d["lastWriteOpTime"]["ts"].inc)
                                  for d in client.config.transactions.find())
-                # Those that a start has made of the log again are no answers: the document may have been a later one.
+                # Those of a member that was killed before its first stable checkpoint are no answers: its documents may have been later ones.
                 images = {(str(d["_id"]["id"]), d["ts"].time, d["ts"].inc): None if d["invalidated"] else str(d["image"])
                           for d in client.config.image_collection.find()}
                 return records, images

@@ -174,6 +174,43 @@ def mend(a, b):
     b.links("resume", a)
 
 
+def rollback_id(member):
+    return member.command("replSetGetRBID")["rbid"]
+
+
+class Parted:
+    """A primary that nobody hears any more, and the two others, of which one leads after a while."""
+
+    def __init__(self, group):
+        self.group, self.old = group, group.settled()
+        self.rest = group.others(self.old)
+        self.id_before = rollback_id(self.old)
+
+    def part(self):
+        for other in self.rest:
+            cut(self.old, other)
+
+    def await_successor(self):
+        if not eventually(lambda: any(m.is_primary() for m in self.rest) and not self.old.is_primary(), 60):
+            raise AssertionError("no successor:\n" + self.rest[0].log_tail(20))
+        self.new = next(m for m in self.rest if m.is_primary())
+
+    def write_on_the_new_branch(self, document):
+        """The successor's own entry is behind the point where the logs part."""
+        with self.new.client() as client:
+            client.app.get_collection("items", write_concern=MAJORITY).insert_one(document)
+
+    def mend(self):
+        for other in self.rest:
+            mend(self.old, other)
+
+    def await_rollback(self):
+        def is_over():
+            return self.old.hello().get("secondary") and rollback_id(self.old) > self.id_before
+        if not eventually(is_over, 60):
+            raise AssertionError("no rollback:\n" + self.old.log_tail(60))
+
+
 def documents_of(member, name="items"):
     """What a member has by itself, whatever its role."""
     with member.client() as client:

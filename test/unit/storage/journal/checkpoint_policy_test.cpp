@@ -18,6 +18,7 @@ CheckpointPolicy::State member(uint32_t stable, std::optional<uint32_t> initialD
   CheckpointPolicy::State state;
   state.replicated = true;
   state.stable = {stable, 0};
+  state.lastStable = {1, 0};
   if (initialData) state.initialDataTimestamp = Timestamp{*initialData, 0};
   return state;
 }
@@ -59,6 +60,21 @@ TEST(CheckpointPolicy, AMemberTakesStableOnesFromItsInitialDataTimestampOn) {
   EXPECT_EQ(policy.decide(kStart + 60s, member(10, 10)), Decision::kStable);
   EXPECT_EQ(policy.decide(kStart + 60s, member(9, 10)), Decision::kSkipUnstable);
   EXPECT_TRUE(CheckpointPolicy::options(Decision::kStable).stable);
+}
+
+TEST(CheckpointPolicy, TheFirstStableOneIsDueAtOnce) {
+  for (const auto interval : {60s, 0s}) {
+    CheckpointPolicy policy(interval, kStart);
+    const auto decide = [&](CheckpointPolicy::State state) {
+      state.lastStable = {};
+      return policy.decide(kStart + 1s, state);
+    };
+    EXPECT_EQ(decide(member(10, 10)), Decision::kStable);
+    EXPECT_EQ(decide(member(9, 10)), Decision::kNotYet);
+    EXPECT_EQ(decide(member(9, std::nullopt)), Decision::kNotYet);
+    EXPECT_EQ(decide(standalone()), Decision::kNotYet);
+    EXPECT_EQ(policy.decide(kStart + 1s, member(10, 10)), Decision::kNotYet) << "it has been taken";
+  }
 }
 
 TEST(CheckpointPolicy, DuringInitialSyncCheckpointsAreFull) {
