@@ -4,11 +4,13 @@
 #include <string>
 #include <utility>
 
+#include "actors/replication/detached_work.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/copied_data.hpp"
 
 namespace troupe::replication {
 
+using storage::CollectionLoad;
 using storage::CollectionPtr;
 using storage::IndexBuilder;
 using storage::IndexSpec;
@@ -17,6 +19,8 @@ using storage::RecoveryUnit;
 
 namespace {
 
+/// Where the actors run that fill collections.
+constexpr std::string_view kLoadPath = "/node/replication/load-";
 /// Documents that an index build scans before others have their turn.
 constexpr int kDocumentsOfAStep = 500;
 
@@ -62,10 +66,9 @@ Task<Status> CollectionCloner::run() {
   TROUPE_CO_TRY((co_await makeCollection()).withContext("cannot make " + nameOfIt()));
   if (listed_.options.isView()) co_return Status::OK();
   co_await countOnSource();
-  const Status copied = co_await copyDocuments();
+  const Status copied = co_await copyContents();
   const bool isGone = copied == ErrorCode::kNamespaceNotFound;
   if (!copied.isOK() && !isGone) co_return copied.withContext("cannot copy " + nameOfIt());
-  if (!isGone) TROUPE_CO_TRY((co_await copyIndexes()).withContext("cannot copy the indexes of " + nameOfIt()));
   if (isGone && attempt_->parts.note)
     attempt_->parts.note("A collection was dropped while it was copied", bson::doc("ns", nameOfIt()));
   const CollectionPtr made = attempt_->parts.catalog->snapshot()->find(*listed_.options.uuid);
@@ -86,7 +89,7 @@ CollectionCloner::Body CollectionCloner::creating() const {
       [this](RecoveryUnit& unit) { return createCopied(*attempt_->parts.catalog, unit, listed_.ns, listed_.options); };
 }
 
-/// For the figures alone: what cannot be counted counts as nothing.
+/// What cannot be counted counts as nothing.
 Task<void> CollectionCloner::countOnSource() {
   const std::string database(listed_.ns.db());
   bson::Document command = bson::doc("collStats", listed_.ns.collection(), "$readPreference", fromAnyMember());
@@ -94,15 +97,95 @@ Task<void> CollectionCloner::countOnSource() {
   const int64_t documents = counted.isOK() ? counted->view()["count"].toInt64() : 0;
   const int64_t bytes = counted.isOK() ? counted->view()["size"].toInt64() : 0;
   attempt_->parts.status->beginCollection(database, nameOfIt(), documents, bytes, wallNow());
+  onSource_ = documents;
 }
 
-Task<Status> CollectionCloner::copyDocuments() {
+/// Indexes are listed first: one that is made later is in the log.
+Task<Status> CollectionCloner::copyContents() {
+  TROUPE_CO_ASSIGN(auto listed, co_await listIndexes());
   SourcePatience patience(attempt_);
   for (;;) {
-    const Status all = co_await readAll(&patience);
-    if (all.isOK()) co_return all;
+    const Status all = co_await copyOnce(&patience, listed.finished);
+    if (all.isOK()) break;
     TROUPE_CO_TRY(co_await patience.wait(all));
   }
+  co_return co_await beginUnfinished(std::move(listed.unfinished));
+}
+
+Task<Status> CollectionCloner::copyOnce(SourcePatience* patience, std::vector<IndexSpec> specs) {
+  if (!builder_) TROUPE_CO_TRY(co_await beginLoad(missing(specs)));
+  const Status read = co_await readAll(patience);
+  if (!read.isOK()) {
+    if (load_) TROUPE_CO_TRY(co_await discardLoad());
+    co_return read;
+  }
+  if (load_) TROUPE_CO_TRY(co_await endLoad());
+  if (!builder_) co_return co_await build(missing(std::move(specs)));
+  builder_->takeUp(*listed_.options.uuid);
+  Body commit = committing(*builder_);
+  co_return co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(commit));
+}
+
+/// What cannot be filled is written to in units of work, which keep up the indexes that were begun.
+Task<Status> CollectionCloner::beginLoad(std::vector<IndexSpec> specs) {
+  const CopyParts& parts = attempt_->parts;
+  const CollectionPtr made = parts.catalog->snapshot()->find(*listed_.options.uuid);
+  if (!made || onSource_ < parts.loadFrom || made->records().count() > 0) co_return Status::OK();
+  if (!specs.empty()) {
+    builder_.emplace(*parts.catalog, listed_.ns, std::move(specs));
+    Body start = starting(*builder_);
+    TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(start)));
+  }
+  std::function<Status()> begin = beginning();
+  const Status begun = co_await blocking("begin", std::move(begin));
+  const bool isOrdinary = begun == ErrorCode::kIllegalOperation || begun == ErrorCode::kObjectIsBusy;
+  co_return isOrdinary ? Status::OK() : begun;
+}
+
+std::function<Status()> CollectionCloner::beginning() {
+  return [self = shared_from_this()]() -> Status {
+    const CopyParts& parts = self->attempt_->parts;
+    TROUPE_ASSIGN(auto load, CollectionLoad::begin(*parts.catalog, *self->listed_.options.uuid, parts.maxKeyBytes));
+    self->load_ = std::move(load);
+    return Status::OK();
+  };
+}
+
+Task<Status> CollectionCloner::endLoad() {
+  std::function<Status()> finish = finishing();
+  TROUPE_CO_TRY(co_await blocking("end", std::move(finish)));
+  Body remove = removingReplaced();
+  TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, LockMode::kIX, std::move(remove)));
+  load_.reset();
+  co_return Status::OK();
+}
+
+std::function<Status()> CollectionCloner::finishing() {
+  return [self = shared_from_this()] { return self->load_->finish(); };
+}
+
+CollectionCloner::Body CollectionCloner::removingReplaced() const {
+  return [this](RecoveryUnit& unit) { return load_->removeReplaced(unit); };
+}
+
+Task<Status> CollectionCloner::discardLoad() {
+  load_.reset();
+  builder_.reset();
+  Body drop = dropping();
+  TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(drop)));
+  co_return co_await makeCollection();
+}
+
+CollectionCloner::Body CollectionCloner::dropping() const {
+  return [this](RecoveryUnit& unit) { return storage::dropCopied(*attempt_->parts.catalog, unit, listed_.ns); };
+}
+
+/// Reads and writes of the disk, and the sorting of keys, on a thread of their own.
+Task<Status> CollectionCloner::blocking(const char* what, std::function<Status()> work) {
+  const SyncAttempt::Writing writing(attempt_);
+  std::string path(kLoadPath);
+  path.append(listed_.options.uuid->toString()).append("-").append(what);
+  co_return co_await runDetached(*attempt_->parts.node, std::move(path), std::move(work));
 }
 
 Task<Status> CollectionCloner::readAll(SourcePatience* patience) {
@@ -118,14 +201,32 @@ Task<Status> CollectionCloner::readAll(SourcePatience* patience) {
     if (attempt_->isAbandoned()) co_return Status(ErrorCode::kInterrupted, "the attempt is over");
     if (batch.empty()) co_return Status::OK();
     patience->renew();
-    TROUPE_CO_TRY(co_await writeBatch(std::move(batch)));
+    TROUPE_CO_TRY(co_await take(std::move(batch)));
   }
 }
 
 /// The views are valid until the next batch is asked for, which is when this has ended.
-Task<Status> CollectionCloner::writeBatch(std::vector<bson::View> documents) {
+Task<Status> CollectionCloner::take(std::vector<bson::View> documents) {
+  if (!load_) co_return co_await writeBatch(std::move(documents));
+  for (std::span<const bson::View> left = documents; !left.empty();) {
+    const size_t count = fitting(left);
+    for (const bson::View each : left.first(count)) TROUPE_CO_TRY(load_->add(each));
+    left = left.subspan(count);
+    co_await attempt_->parts.node->nextTurn();
+  }
+  noteBatch(documents);
+  if (load_->isFull()) co_return co_await endLoad();
+  co_return Status::OK();
+}
+
+void CollectionCloner::noteBatch(std::span<const bson::View> documents) const {
   int64_t bytes = 0;
   for (const bson::View each : documents) bytes += static_cast<int64_t>(each.size());
+  attempt_->parts.status->noteBatch(std::string(listed_.ns.db()), nameOfIt(), static_cast<int64_t>(documents.size()),
+                                    bytes);
+}
+
+Task<Status> CollectionCloner::writeBatch(std::vector<bson::View> documents) {
   for (std::span<const bson::View> left = documents; !left.empty();) {
     const size_t count = fitting(left);
     Body body = putting(left, count);
@@ -133,8 +234,7 @@ Task<Status> CollectionCloner::writeBatch(std::vector<bson::View> documents) {
     left = left.subspan(count);
     co_await attempt_->parts.node->nextTurn();
   }
-  attempt_->parts.status->noteBatch(std::string(listed_.ns.db()), nameOfIt(), static_cast<int64_t>(documents.size()),
-                                    bytes);
+  noteBatch(documents);
   co_return Status::OK();
 }
 
@@ -154,19 +254,18 @@ CollectionCloner::Body CollectionCloner::putting(std::span<const bson::View> doc
   };
 }
 
-Task<Status> CollectionCloner::copyIndexes() {
+Task<StatusWith<CollectionCloner::ListedIndexes>> CollectionCloner::listIndexes() {
   if (attempt_->parts.beforeStep) attempt_->parts.beforeStep();
   bson::Document list =
       bson::doc("listIndexes", *listed_.options.uuid, "includeBuildUUIDs", true, "$readPreference", fromAnyMember());
   const std::string database(listed_.ns.db());
-  const auto rows = co_await listOfSource(attempt_, database, std::move(list));
-  if (rows.status() == ErrorCode::kNamespaceNotFound) co_return Status::OK();
-  TROUPE_CO_TRY(rows.status());
-  TROUPE_CO_ASSIGN(auto listed, parseIndexes(*rows));
-  auto finished = missing(std::move(listed.finished));
-  TROUPE_CO_TRY(co_await build(std::move(finished)));
-  // Builds under way are begun here, too: the log may hold the commit alone.
-  for (auto& [uuid, specs] : listed.unfinished) {
+  TROUPE_CO_ASSIGN(const auto rows, co_await listOfSource(attempt_, database, std::move(list)));
+  co_return parseIndexes(rows);
+}
+
+/// Builds under way are begun here, too: the log may hold the commit alone.
+Task<Status> CollectionCloner::beginUnfinished(std::map<bson::Uuid, std::vector<IndexSpec>> builds) {
+  for (auto& [uuid, specs] : builds) {
     auto lacking = missing(std::move(specs));
     if (lacking.empty()) continue;
     IndexBuilder builder(*attempt_->parts.catalog, listed_.ns, std::move(lacking), uuid);

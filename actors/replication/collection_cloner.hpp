@@ -2,12 +2,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "actors/replication/sync_attempt.hpp"
+#include "storage/catalog/collection_load.hpp"
 #include "storage/catalog/collection_options.hpp"
 #include "storage/catalog/index_builder.hpp"
 #include "storage/catalog/namespace.hpp"
@@ -23,10 +25,12 @@ struct ListedCollection {
   static StatusWith<ListedCollection> parse(std::string_view database, bson::View row);
 };
 
-/// Copies one collection of the source: its options and UUID, its documents in the order of their records, then its
-/// indexes. While it is copied it changes, is renamed or dropped; the log says what became of it, so a collection that
-/// is gone is left as far as it has been copied. Where the source breaks off it is read again from the beginning, which
-/// changes what is there already only where it has changed since. Made with make_shared; on the attempt's thread.
+/// Copies one collection of the source: its options and UUID, its documents in the order of their records, and its
+/// indexes. A large plain collection is filled (storage::CollectionLoad) as far as memory allows, others are written to
+/// in units of work. While it is copied it changes, is renamed or dropped; the log says what became of it, so what has
+/// been copied of a collection that is gone does not matter. Where the source breaks off it is read again from the
+/// beginning: one that is being filled is made anew, and in others only that is changed which has changed since. Made
+/// with make_shared; on the attempt's thread.
 class CollectionCloner : public std::enable_shared_from_this<CollectionCloner> {
  public:
   CollectionCloner(std::shared_ptr<SyncAttempt> attempt, ListedCollection listed)
@@ -46,14 +50,29 @@ class CollectionCloner : public std::enable_shared_from_this<CollectionCloner> {
   std::string nameOfIt() const { return listed_.ns.toString(); }
   Task<Status> makeCollection();
   Task<void> countOnSource();
-  Task<Status> copyDocuments();
-  /// Reads all documents once, from the beginning.
+  Task<Status> copyContents();
+  /// Copies documents and indexes once, from the beginning.
+  Task<Status> copyOnce(SourcePatience* patience, std::vector<storage::IndexSpec> specs);
   Task<Status> readAll(SourcePatience* patience);
+  Task<Status> take(std::vector<bson::View> documents);
   Task<Status> writeBatch(std::vector<bson::View> documents);
-  Task<Status> copyIndexes();
+  void noteBatch(std::span<const bson::View> documents) const;
+  /// Where the collection is to be filled; its indexes are begun before.
+  Task<Status> beginLoad(std::vector<storage::IndexSpec> specs);
+  Task<Status> endLoad();
+  /// Makes the collection anew: what was filled half is of no use.
+  Task<Status> discardLoad();
+  Task<Status> blocking(const char* what, std::function<Status()> work);
+  Task<StatusWith<ListedIndexes>> listIndexes();
   StatusWith<ListedIndexes> parseIndexes(const std::vector<bson::Document>& rows) const;
   Task<Status> build(std::vector<storage::IndexSpec> specs);
+  Task<Status> beginUnfinished(std::map<bson::Uuid, std::vector<storage::IndexSpec>> builds);
 
+  // In functions of their own: coroutines.md.
+  std::function<Status()> beginning();
+  std::function<Status()> finishing();
+  Body removingReplaced() const;
+  Body dropping() const;
   Body creating() const;
   /// Writes the first `count` documents.
   Body putting(std::span<const bson::View> documents, size_t count) const;
@@ -71,6 +90,9 @@ class CollectionCloner : public std::enable_shared_from_this<CollectionCloner> {
 
   const std::shared_ptr<SyncAttempt> attempt_;
   const ListedCollection listed_;
+  int64_t onSource_ = 0;                           ///< documents there, as far as it is known
+  std::optional<storage::IndexBuilder> builder_;   ///< of indexes that were begun before the documents
+  std::unique_ptr<storage::CollectionLoad> load_;  ///< while the collection is filled
 };
 
 }  // namespace troupe::replication

@@ -108,6 +108,8 @@ CopyParts InitialSyncer::copyParts() const {
       .unit = parts_.unit,
       .credit = parts_.credit,
       .patience = parts_.patience,
+      .loadFrom = parts_.loadFrom,
+      .maxKeyBytes = parts_.maxKeyBytes,
       .beforeStep = parts_.beforeStep,
   };
 }

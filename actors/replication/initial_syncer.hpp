@@ -57,6 +57,8 @@ struct InitialSyncParts {
   storage::UnitLimits unit = {};
   size_t credit = size_t{16} << 20;  ///< bytes that a source may have sent and that were not read yet
   Duration patience = std::chrono::seconds(60);
+  int64_t loadFrom = kLoadFrom;
+  size_t maxKeyBytes = kMaxKeyBytes;
   std::function<void()> beforeStep;  ///< of the copy: for tests. May be null
 };
 

@@ -18,6 +18,10 @@
 
 namespace troupe::replication {
 
+/// From as many documents on it pays to fill a collection (storage::CollectionLoad).
+inline constexpr int64_t kLoadFrom = 1000;
+inline constexpr size_t kMaxKeyBytes = size_t{128} << 20;
+
 /// Parts of the node that an initial sync copies with; all of it outlives the copy.
 struct CopyParts {
   Node* node = nullptr;
@@ -33,6 +37,8 @@ struct CopyParts {
   Duration timeout = std::chrono::seconds(60);   ///< of one command there
   Duration patience = std::chrono::seconds(60);  ///< for which a source may give nothing but errors
   Duration pause = std::chrono::seconds(1);      ///< between two attempts to go on with it
+  int64_t loadFrom = kLoadFrom;                  ///< documents from which on a collection is filled
+  size_t maxKeyBytes = kMaxKeyBytes;             ///< that filling may keep in memory
   std::function<void()> beforeStep;              ///< of a copy: for tests. May be null
 };
 

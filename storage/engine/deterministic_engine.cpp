@@ -27,6 +27,40 @@ class ImageBackup final : public Backup {
   std::vector<std::string> files_;
 };
 
+/// Rows are kept aside until all are there. The open cursor that it counts as keeps the table.
+class RowsLoad final : public BulkLoad {
+ public:
+  RowsLoad(std::shared_ptr<State> state, Table table) : state_(std::move(state)), table_(std::move(table)) {
+    ++state_->find(table_)->cursors;
+  }
+  ~RowsLoad() override {
+    if (TableState* table = state_->find(table_)) --table->cursors;
+  }
+  Status add(std::string_view key, std::string_view value) override {
+    if (key.empty() || (!rows_.empty() && key <= rows_.back().first))
+      return {ErrorCode::kBadValue, "rows are filled in the order of their keys: " + table_.ident};
+    rows_.emplace_back(key, value);
+    return {};
+  }
+  Status finish() override {
+    TableState* const table = state_->find(table_);
+    if (!table || state_->closed) return {ErrorCode::kShutdownInProgress, "the storage engine is closed"};
+    auto filled = std::make_shared<Txn>();
+    filled->state = Txn::State::kCommitted;
+    filled->sequence = table->changed = ++state_->sequence;
+    for (auto& [key, value] : rows_)
+      table->rows[std::move(key)].push_back(
+          {filled, kNoTime, std::make_shared<const std::string>(std::move(value)), kNoTime});
+    rows_.clear();
+    return {};
+  }
+
+ private:
+  std::shared_ptr<State> state_;
+  Table table_;
+  std::vector<std::pair<std::string, std::string>> rows_;
+};
+
 class EngineImpl final : public DeterministicEngine {
  public:
   explicit EngineImpl(DeterministicDisk disk);
@@ -40,6 +74,7 @@ class EngineImpl final : public DeterministicEngine {
   StatusWith<std::string> tableMetadata(std::string_view ident) override;
   int64_t tableBytes(const Table& table) override;
   int64_t freeBytes(const Table&) override { return 0; }
+  StatusWith<std::unique_ptr<BulkLoad>> bulkLoad(const Table& table) override;
   StatusWith<bool> compactTable(const Table&) override { return true; }  // there is no file
   Status verifyTable(std::string_view ident) override { return openTable(ident).status(); }
   std::unique_ptr<BlockCheck> checkBlocks(std::string_view ident) override {
@@ -122,6 +157,16 @@ StatusWith<Table> EngineImpl::openTable(std::string_view ident) {
   auto it = state_->tables.find(ident);
   if (it == state_->tables.end()) return Status(ErrorCode::kNoSuchKey, "no such table: " + std::string(ident));
   return Table{it->first, it->second->id};
+}
+
+StatusWith<std::unique_ptr<BulkLoad>> EngineImpl::bulkLoad(const Table& table) {
+  TROUPE_TRY(usable());
+  const TableState* const state = state_->find(table);
+  if (!state) return Status(ErrorCode::kNoSuchKey, "no such table: " + table.ident);
+  if (state->options.logged) return Status(ErrorCode::kIllegalOperation, "a logged table is not filled");
+  if (!state->rows.empty()) return Status(ErrorCode::kIllegalOperation, "the table is not empty: " + table.ident);
+  if (state->cursors > 0) return Status(ErrorCode::kObjectIsBusy, "cursors of the table are open: " + table.ident);
+  return std::unique_ptr<BulkLoad>(std::make_unique<RowsLoad>(state_, table));
 }
 
 Status EngineImpl::dropTable(std::string_view ident) {

@@ -159,6 +159,19 @@ class BlockCheck {
   virtual int64_t blocksRead() const = 0;
 };
 
+/// Rows for an empty table, in the order of their keys: much faster than transactions, for data that are made as a
+/// whole. They have no time, and are there once `finish` has succeeded; what is left unfinished may leave some of them.
+/// Nobody else may use the table until then, but checkpoints go on, without it. Destroy it before the engine. One
+/// thread at a time; all calls *block*.
+class BulkLoad {
+ public:
+  virtual ~BulkLoad() = default;
+  /// BadValue for a key that is not greater than the one before.
+  virtual Status add(std::string_view key, std::string_view value) = 0;
+  /// The last call.
+  virtual Status finish() = 0;
+};
+
 /// Figures of the engine for serverStatus and the admin page; bytes and counts since it was opened.
 struct EngineStatistics {
   int64_t cacheBytesInUse = 0;
@@ -199,6 +212,9 @@ class Engine {
   virtual int64_t tableBytes(const Table& table) = 0;
   /// Bytes within the table's file that hold nothing and are kept for new blocks.
   virtual int64_t freeBytes(const Table& table) = 0;
+  /// Begins to fill a table (*blocks*). ObjectIsBusy where it is in use; IllegalOperation for one that is logged, whose
+  /// rows a recovery would lack, or that is not empty.
+  virtual StatusWith<std::unique_ptr<BulkLoad>> bulkLoad(const Table& table) = 0;
   /// Moves blocks towards the beginning of the table's file and gives its free end back to the file system, for about a
   /// second (*blocks*). True when there is nothing more to gain; otherwise it goes on with the next call. Checkpoints
   /// and backups wait for it meanwhile, readers and writers do not. ObjectIsBusy under cache pressure.

@@ -17,6 +17,7 @@
 #include "storage/engine/repair_mark.hpp"
 #include "storage/engine/wiredtiger_backup.hpp"
 #include "storage/engine/wiredtiger_block_check.hpp"
+#include "storage/engine/wiredtiger_bulk_load.hpp"
 #include "storage/engine/wiredtiger_connection.hpp"
 #include "storage/engine/wiredtiger_rewrite.hpp"
 #include "storage/engine/wiredtiger_session.hpp"
@@ -64,6 +65,7 @@ class WiredTigerEngine final : public Engine {
   StatusWith<std::string> tableMetadata(std::string_view ident) override;
   int64_t tableBytes(const Table& table) override { return tableStatistic(table, WT_STAT_DSRC_BLOCK_SIZE); }
   int64_t freeBytes(const Table& table) override { return tableStatistic(table, WT_STAT_DSRC_BLOCK_REUSE_BYTES); }
+  StatusWith<std::unique_ptr<BulkLoad>> bulkLoad(const Table& table) override;
   StatusWith<bool> compactTable(const Table& table) override;
   Status verifyTable(std::string_view ident) override;
   std::unique_ptr<BlockCheck> checkBlocks(std::string_view ident) override {
@@ -268,6 +270,12 @@ int64_t WiredTigerEngine::tableStatistic(const Table& table, int key) {
   const int64_t bytes = connection_->statistic(cursor, key);
   cursor->close(cursor);
   return bytes;
+}
+
+StatusWith<std::unique_ptr<BulkLoad>> WiredTigerEngine::bulkLoad(const Table& table) {
+  TROUPE_ASSIGN(const bool logged, isLogged(table.ident));
+  if (logged) return Status(ErrorCode::kIllegalOperation, "a logged table is not filled: " + table.ident);
+  return WiredTigerBulkLoad::begin(connection_, table);
 }
 
 StatusWith<bool> WiredTigerEngine::compactTable(const Table& table) {

@@ -127,6 +127,13 @@ StatusWith<bool> IndexAccess::insertForBuild(RecoveryUnit& unit, const IndexKey&
   return alone;
 }
 
+void IndexAccess::appendRow(const IndexKey& key, const RecordId& id, std::string& row, std::string& value) const {
+  row.append(key.key);
+  if (spec_.idIndex) value.append(RecordKey(id).operator std::string_view());
+  else appendRecordId(row, id);
+  value.append(key.typeBits);
+}
+
 Status IndexAccess::insertRow(RecoveryUnit& unit, const IndexKey& key, const RecordId& id) const {
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   if (!spec_.idIndex) return cursor->put(rowKey(key.key, id), key.typeBits);

@@ -35,6 +35,8 @@ class IndexAccess {
   StatusWith<bool> insertForBuild(RecoveryUnit& unit, const IndexKey& key, const RecordId& id) const;
   /// Whether more than one record has the key.
   StatusWith<bool> hasDuplicate(RecoveryUnit& unit, std::string_view key) const;
+  /// The row of a key, whose bytes are appended to `row`, and its value to `value`: for rows that are made in bulk.
+  void appendRow(const IndexKey& key, const RecordId& id, std::string& row, std::string& value) const;
   /// Adds one exact row (repair).
   Status insertRow(RecoveryUnit& unit, const IndexKey& key, const RecordId& id) const;
   /// Removes one exact row (repair); true when it was there.

@@ -50,7 +50,13 @@ class InitialSyncFixture : public ::testing::Test {
  protected:
   static constexpr const char* kPath = "/test/initial-sync";
 
-  InitialSyncFixture() {
+  /// Which collections are filled, and how far.
+  struct Filling {
+    int64_t from = 1000;
+    size_t maxKeyBytes = 1 << 20;
+  };
+  InitialSyncFixture() : InitialSyncFixture(Filling()) {}
+  explicit InitialSyncFixture(Filling filling) : filling(filling) {
     commands::becomePrimary(source);
     openTarget({});
   }
@@ -96,6 +102,8 @@ class InitialSyncFixture : public ::testing::Test {
     made.fail = [this](const Status& why) { failures.push_back(why.reason()); };
     made.unit = {.maxEntries = 2, .maxBytes = 1 << 20};
     made.patience = 3s;
+    made.loadFrom = filling.from;
+    made.maxKeyBytes = filling.maxKeyBytes;
     made.beforeStep = [this] {
       if (onStep) onStep();
     };
@@ -206,6 +214,7 @@ class InitialSyncFixture : public ::testing::Test {
     EXPECT_EQ(phase(), "idle");
   }
 
+  const Filling filling;
   std::string wantedPhase;
   std::optional<storage::DeterministicDisk> diskInPhase;
   ChangeWatch watch{[this] { look(); }};

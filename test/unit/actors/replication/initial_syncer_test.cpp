@@ -69,15 +69,35 @@ const std::vector<std::string>& clientsWork() {
 
 std::string databaseOf(std::string_view command) { return command.starts_with(R"({"rename)") ? "admin" : "test"; }
 
+/// Collections are written to in units of work, or filled: as a whole, or until the keys of a few documents are there.
+enum class Way { kUnits, kFilled, kHalfFilled };
+std::string nameOfWay(const testing::TestParamInfo<std::tuple<Way, int>>& info) {
+  constexpr const char* kNames[] = {"InUnits", "Filled", "HalfFilled"};
+  return kNames[static_cast<size_t>(std::get<Way>(info.param))] + std::to_string(std::get<int>(info.param));
+}
+/// At that step of the copy something happens.
+class CopyTest : public InitialSyncFixture, public testing::WithParamInterface<std::tuple<Way, int>> {
+ protected:
+  CopyTest() : InitialSyncFixture(fillingOf(std::get<Way>(GetParam()))) {}
+  static int theStep() { return std::get<int>(GetParam()); }
+
+ private:
+  static Filling fillingOf(Way way) {
+    if (way == Way::kUnits) return {};
+    return {.from = 1, .maxKeyBytes = way == Way::kFilled ? size_t{1} << 20 : 300};
+  }
+};
+const auto kAllWays = testing::Values(Way::kUnits, Way::kFilled, Way::kHalfFilled);
+
 /// The work begins at that step of the copy.
-class CopyWhileItChanges : public InitialSyncerTest, public testing::WithParamInterface<int> {};
+class CopyWhileItChanges : public CopyTest {};
 
 TEST_P(CopyWhileItChanges, EndsWithTheDataOfTheSource) {  // ISY-014, ISY-016
   dataOfAllKinds();
   size_t next = 0;
   int step = 0;
   onStep = [&] {
-    if (step++ >= GetParam() && next < clientsWork().size()) {
+    if (step++ >= theStep() && next < clientsWork().size()) {
       onSource(clientsWork()[next], databaseOf(clientsWork()[next]));
       ++next;
     }
@@ -90,25 +110,47 @@ TEST_P(CopyWhileItChanges, EndsWithTheDataOfTheSource) {  // ISY-014, ISY-016
   EXPECT_GT(ownLog().size(), 1u);
   EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 0);
 }
-INSTANTIATE_TEST_SUITE_P(AtEachStep, CopyWhileItChanges, testing::Range(0, 24));
+INSTANTIATE_TEST_SUITE_P(AtEachStep, CopyWhileItChanges, testing::Combine(kAllWays, testing::Range(0, 24)), nameOfWay);
 
 /// All of the work comes at once, at that step of the copy.
-class CopyAroundAStep : public InitialSyncerTest, public testing::WithParamInterface<int> {};
+class CopyAroundAStep : public CopyTest {};
 
 TEST_P(CopyAroundAStep, EndsWithTheDataOfTheSource) {
   dataOfAllKinds();
   int step = 0;
   onStep = [&] {
-    if (step++ != GetParam()) return;
+    if (step++ != theStep()) return;
     for (const std::string& each : clientsWork()) onSource(each, databaseOf(each));
   };
   begin();
   finish();
   onStep = nullptr;
-  EXPECT_GT(step, GetParam());
+  EXPECT_GT(step, theStep());
   expectTheSame();
 }
-INSTANTIATE_TEST_SUITE_P(AtEachStep, CopyAroundAStep, testing::Range(0, 24));
+INSTANTIATE_TEST_SUITE_P(AtEachStep, CopyAroundAStep, testing::Combine(kAllWays, testing::Range(0, 24)), nameOfWay);
+
+/// The source gives up at that answer to a find.
+class CopyThatBreaksOff : public CopyTest {};
+
+TEST_P(CopyThatBreaksOff, BeginsAnewAndEndsWithTheDataOfTheSource) {
+  dataOfAllKinds();
+  int answers = 0;
+  members->failures.push_back({ErrorCode::kHostUnreachable, "the source breaks off"});
+  members->hits = [&](bson::View command) { return command["find"].is(bson::Type::kBinary) && ++answers > theStep(); };
+  members->before = [&](bson::View command) {
+    if (!command["find"].is(bson::Type::kBinary) || answers != theStep() || members->failures.empty()) return;
+    onSource(R"({"delete": "many", "deletes": [{"q": {"_id": {"$lt": 3}}, "limit": 0}]})");
+    onSource(R"({"insert": "many", "documents": [{"_id": 1, "u": 1, "again": true}]})");
+  };
+  begin();
+  finish();
+  members->before = nullptr;
+  expectTheSame();
+  EXPECT_TRUE(members->failures.empty());
+  EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 0);
+}
+INSTANTIATE_TEST_SUITE_P(AtEachAnswer, CopyThatBreaksOff, testing::Combine(kAllWays, testing::Range(0, 12)), nameOfWay);
 
 TEST_F(InitialSyncerTest, WhatWasThereBeforeIsGone) {  // ISY-004
   dataOfAllKinds();

@@ -347,5 +347,67 @@ TEST_P(EngineContract, StatisticsCount) {
   EXPECT_FALSE(engine().version().empty());
 }
 
+TEST_P(EngineContract, AnEmptyTableIsFilledInTheOrderOfKeys) {
+  const Table filled = create("filled", false);
+  {
+    auto load = engine().bulkLoad(filled);
+    ASSERT_TRUE(load.isOK()) << load.status().toString();
+    EXPECT_TRUE((*load)->add("a", "1").isOK());
+    EXPECT_TRUE((*load)->add("b", "").isOK());
+    EXPECT_EQ((*load)->add("b", "2"), ErrorCode::kBadValue);
+    EXPECT_EQ((*load)->add("a", "2"), ErrorCode::kBadValue);
+    EXPECT_TRUE((*load)->add("c", std::string(100'000, 'x')).isOK());
+    EXPECT_EQ(engine().dropTable("filled"), ErrorCode::kObjectIsBusy);
+    ASSERT_TRUE((*load)->finish().isOK());
+  }
+  EXPECT_EQ(rows(filled), "a=1 b= c=" + std::string(100'000, 'x'));
+  commit(filled, "b", "later", 20);
+  EXPECT_EQ(rowsAt(filled, 10), "a=1 b= c=" + std::string(100'000, 'x')) << "rows that were filled have no time";
+  const ErrorCode refusal = engine().bulkLoad(filled).status().code();
+  EXPECT_TRUE(refusal == ErrorCode::kIllegalOperation || refusal == ErrorCode::kObjectIsBusy) << "it is not empty";
+}
+
+TEST_P(EngineContract, ALoggedTableIsNotFilled) {
+  EXPECT_EQ(engine().bulkLoad(table()).status(), ErrorCode::kIllegalOperation);
+}
+
+TEST_P(EngineContract, ATableInUseIsNotFilled) {
+  const Table used = create("used", false);
+  {
+    Transaction t(engine(), used);
+    auto cursor = t.cursor();
+    EXPECT_FALSE(*cursor->next());
+    EXPECT_EQ(engine().bulkLoad(used).status(), ErrorCode::kObjectIsBusy);
+  }
+  auto load = engine().bulkLoad(used);
+  ASSERT_TRUE(load.isOK()) << load.status().toString();
+  ASSERT_TRUE((*load)->add("a", "1").isOK());
+  EXPECT_TRUE(engine().checkpoint().isOK()) << "it passes the table by";
+  load->reset();
+  EXPECT_TRUE(engine().checkpoint().isOK());
+  EXPECT_TRUE(engine().dropTable("used").isOK());
+}
+
+TEST_P(EngineContract, WhatWasFilledIsInTheNextCheckpoint) {
+  const Table filled = create("filled", false);
+  for (const bool stable : {false, true}) {
+    if (stable) {
+      commit(create("other", false), "k", "v", 30);
+      ASSERT_TRUE(engine().setStableTimestamp(at(30)).isOK());
+    }
+    const Table each = stable ? create("again", false) : filled;
+    {
+      auto load = engine().bulkLoad(each);
+      ASSERT_TRUE(load.isOK()) << load.status().toString();
+      ASSERT_TRUE((*load)->add("a", "1").isOK());
+      ASSERT_TRUE((*load)->finish().isOK());
+    }
+    ASSERT_TRUE(engine().checkpoint({.stable = stable}).isOK());
+  }
+  harness().crash();
+  EXPECT_EQ(rows(open("filled")), "a=1");
+  EXPECT_EQ(rows(open("again")), "a=1");
+}
+
 }  // namespace
 }  // namespace troupe::storage

@@ -1,0 +1,59 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/catalog/catalog.hpp"
+#include "storage/index/row_sorter.hpp"
+
+namespace troupe::storage {
+
+/// Fills a collection that was just made, and its indexes, with documents in the order of their records: pages are
+/// written once, and the keys of indexes in their order. Rows have no time and pass no guard of writes, so it is for
+/// data that are copied as a whole, before they are of any time (an initial sync's). Nobody else may use the collection
+/// until the end; destroying it before leaves a collection that has to be dropped. Keys of unique indexes are not
+/// checked. One thread at a time.
+class CollectionLoad {
+ public:
+  /// `maxKeyBytes`: how much memory the keys may take. *Blocks.* Errors: ObjectIsBusy; IllegalOperation: data here have
+  /// a time, or this collection is no new one of logged numbers: it is written to in units of work.
+  static StatusWith<std::unique_ptr<CollectionLoad>> begin(Catalog& catalog, const bson::Uuid& collection,
+                                                           size_t maxKeyBytes);
+
+  /// Errors: InvalidIdField; those of keys; the engine's.
+  Status add(bson::View document);
+  /// There is no room for more keys: the rest is written in units of work, after the end.
+  bool isFull() const { return keyBytes_ >= maxKeyBytes_; }
+  int64_t documents() const { return last_; }
+
+  /// Writes the indexes. *Blocks.* Errors: the engine's.
+  Status finish();
+  /// After `finish`: removes documents that came again with a later record, as those do that were removed and inserted
+  /// while they were read. `unit` has no unit of work open. Errors: WriteConflict and its kin, to be run again.
+  Status removeReplaced(RecoveryUnit& unit);
+
+ private:
+  /// Keys of one index, until they are written.
+  struct Keys {
+    const IndexEntry* index;
+    RowSorter rows;
+    std::unique_ptr<BulkLoad> load;
+  };
+  CollectionLoad(CollectionPtr collection, size_t maxKeyBytes);
+  Status addKeys(Keys& keys, bson::View document);
+  Status write(Keys& keys);
+
+  const CollectionPtr collection_;
+  const size_t maxKeyBytes_;
+  std::unique_ptr<BulkLoad> records_;
+  std::vector<Keys> keys_;  ///< that of `_id` first
+  size_t keyBytes_ = 0;
+  int64_t last_ = 0;  ///< number of the last record
+  int64_t bytes_ = 0;
+  std::vector<uint32_t> replaced_;  ///< records, in their order
+  KeySet scratch_;
+  std::string row_, value_;
+};
+
+}  // namespace troupe::storage
