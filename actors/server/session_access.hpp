@@ -13,7 +13,8 @@ bool isClusterItself(const Client& client);
 
 /// The session that an lsid names when this client sends it. A session belongs to the users that began it: `uid` may be
 /// left out, and is that of the client's users otherwise; only the cluster itself names sessions of others. Errors:
-/// those of SessionKey::idOf; Unauthorized (another user's session).
+/// those of SessionKey::idOf; InvalidOptions (a client's session with the fields of servers); Unauthorized (another
+/// user's session).
 StatusWith<SessionKey> sessionOf(const Client& client, bson::View lsid);
 
 /// The names that go with the key in a SessionCache: those of the client's users if it is their session; nothing

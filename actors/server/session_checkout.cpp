@@ -14,19 +14,9 @@ namespace troupe::server {
 
 namespace {
 
-/// Sessions within sessions are for servers among themselves.
-Status checkNotOfServers(bson::View lsid) {
-  for (const bson::Element& e : lsid)
-    if (e.name() == "txnNumber" || e.name() == "txnUUID")
-      return {ErrorCode::kInvalidOptions,
-              "lsid." + std::string(e.name()) + " is for the sessions of servers among themselves"};
-  return Status::OK();
-}
-
 /// The session as records and entries name it. A session belongs to the users that began it.
 StatusWith<storage::SessionId> fullSession(const Request& request) {
   TROUPE_ASSIGN(const SessionKey key, sessionOf(request.client(), request.session()));
-  if (!isClusterItself(request.client())) TROUPE_TRY(checkNotOfServers(request.session()));
   return storage::SessionId::parse(request.session(), key.owner());
 }
 
