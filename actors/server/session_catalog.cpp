@@ -1,6 +1,7 @@
 #include "actors/server/session_catalog.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
