@@ -1,9 +1,9 @@
 // startSession, refreshSessions, endSessions: logical sessions, as their clients begin and end them. (SES)
-#include <string>
-#include <vector>
+#include <functional>
 
 #include "actors/commands/families.hpp"
 #include "actors/commands/session_arguments.hpp"
+#include "actors/commands/session_choice.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/session_cache.hpp"
@@ -27,36 +27,34 @@ Task<Status> startSession(Request& request) {
 }
 
 Task<Status> refreshSessions(Request& request) {
-  TROUPE_CO_ASSIGN(const auto named, namedSessions(request));
-  const auto now = request.server().node.environment().now();
+  ServerContext& server = request.server();
+  const auto now = server.node.environment().now();
   const Client& client = request.client();
-  std::vector<SessionKey> keys;
-  for (const bson::View lsid : named) {
-    TROUPE_CO_ASSIGN(const SessionKey key, sessionOf(client, lsid));
-    keys.push_back(key);
-  }
-  for (size_t i = 0; i < keys.size(); ++i) {
-    request.server().sessions.touch(keys[i], sessionUser(client, keys[i]), now);
-    if (i % kSessionsAtOnce == kSessionsAtOnce - 1) TROUPE_CO_TRY(co_await request.yield());
-  }
-  co_return Status::OK();
+  const std::function<Status(bson::View)> check = [&](bson::View lsid) { return sessionOf(client, lsid).status(); };
+  TROUPE_CO_TRY(co_await eachSession(request, &check));
+  const std::function<Status(bson::View)> touch = [&](bson::View lsid) -> Status {
+    TROUPE_ASSIGN(const SessionKey key, sessionOf(client, lsid));
+    server.sessions.touch(key, sessionUser(client, key), now);
+    return Status::OK();
+  };
+  co_return co_await eachSession(request, &touch);
 }
 
 /// The client's own sessions end, whatever its privileges: others are killed. Drivers send this when they close, also
 /// after they have logged out: then, and for sessions of others, nothing is done.
 Task<Status> endSessions(Request& request) {
-  ServerContext& server = request.server();
-  const Client& client = request.client();
-  TROUPE_CO_ASSIGN(const auto named, namedSessions(request));
-  if (!isTrusted(server, client)) co_return Status::OK();
-  std::vector<SessionKey> own;
-  for (const bson::View lsid : named)
-    if (const auto key = sessionOf(client, lsid); key.isOK()) own.push_back(*key);
-  const auto now = server.node.environment().now();
-  for (size_t i = 0; i < own.size(); ++i) {
-    server.sessions.end(own[i], now);
-    server.cursors.killOf(std::span(&own[i], 1));
-    if (i % kSessionsAtOnce == kSessionsAtOnce - 1) TROUPE_CO_TRY(co_await request.yield());
+  const std::function<Status(bson::View)> none = [](bson::View) { return Status::OK(); };
+  TROUPE_CO_TRY(co_await eachSession(request, &none));
+  if (!isTrusted(request.server(), request.client())) co_return Status::OK();
+  TROUPE_CO_ASSIGN(const bson::View named, ownArray(request));
+  Steps steps;
+  for (const bson::Element& e : named) {
+    const auto key = sessionOf(request.client(), e.asDocument());
+    if (key.isOK()) {
+      const auto ended = co_await endSession(request, *key);
+      TROUPE_CO_TRY(ended.status());
+    }
+    if (steps.areMany()) TROUPE_CO_TRY(co_await request.yield());
   }
   co_return Status::OK();
 }

@@ -1,11 +1,12 @@
 // sessionInfo, refreshLogicalSessionCacheNow, reapLogicalSessionCacheNow: what operators see of sessions, and how they
 // have the jobs of sessions done now. (SES-005, SES-008)
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "actors/commands/families.hpp"
 #include "actors/commands/listed_rows.hpp"
-#include "actors/commands/session_arguments.hpp"
 #include "actors/commands/session_inspection.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/maintenance/session_reaper.hpp"
@@ -23,34 +24,55 @@ constexpr int64_t kUsualRows = 100, kMostRows = 1000;
 /// About, for the budget of the operation.
 constexpr int64_t kRowBytes = 1024;
 
-/// A page of the node's sessions, the one used last first: `limit` of them, behind the session `after`.
+/// The end of a page as clients get it, and give it back: {lsid: {id, uid}, use}.
+bson::Document toDocument(const SessionCache::Mark& mark) {
+  return bson::doc("lsid", mark.key.toDocument(), "use", mark.useNumber);
+}
+
+StatusWith<SessionCache::Mark> markIn(bson::View after) {
+  const bson::Element lsid = after["lsid"], use = after["use"];
+  if (!lsid.is(bson::Type::kDocument) || !use.is(bson::Type::kInt64))
+    return Status(ErrorCode::kTypeMismatch, "'after' must be the 'next' of another page, {lsid, use}");
+  TROUPE_ASSIGN(const SessionKey key, SessionKey::ofStored(lsid.asDocument()));
+  return SessionCache::Mark{key, use.asInt64()};
+}
+
+/// A session that was used or has ended since it was the last of a page has lost its place in the order of use. The
+/// next page is found by the number of its use then: no session comes twice, since each use gives a higher one.
+Task<StatusWith<SessionCache::Page>> pageOf(Request& request, std::optional<SessionCache::Mark> after, size_t most) {
+  SessionCache& sessions = request.server().sessions;
+  if (auto page = sessions.recent(after, most)) co_return std::move(*page);
+  SessionCache::Page page;
+  for (SessionCache::Place place; !place.atEnd;) {
+    sessions.addOlder(place, after->useNumber, most, page.rows);
+    TROUPE_CO_TRY(co_await request.yield());
+  }
+  std::ranges::sort(page.rows, std::greater(), &SessionCache::Row::useNumber);
+  if (page.rows.size() == most) page.next = {page.rows.back().key, page.rows.back().useNumber};
+  co_return page;
+}
+
+/// A page of the node's sessions, the one used last first: `limit` of them, behind the `next` of the page before.
 Task<Status> sessionInfo(Request& request) {
   const int64_t limit = request.number("limit", kUsualRows);
   if (limit < 1 || limit > kMostRows)
     co_return Status(ErrorCode::kBadValue,
                      "'limit' must be from 1 to 1000: read more in pages, each behind the 'next' "
                      "of the one before");
-  std::optional<SessionKey> after;
+  std::optional<SessionCache::Mark> after;
   if (request.arg("after")) {
-    TROUPE_CO_ASSIGN(after, SessionKey::ofStored(request.document("after")));
+    TROUPE_CO_ASSIGN(after, markIn(request.document("after")));
   }
   ServerContext& server = request.server();
-  if (after && !server.sessions.contains(*after))
-    co_return Status(ErrorCode::kNoSuchKey, "the session 'after' has ended meanwhile: begin again without 'after'");
   ListedRows rows(request.operation().memory());
   TROUPE_CO_TRY(rows.reserve(limit * kRowBytes));
-  for (bson::Document& row : sessionRows(server, after ? &*after : nullptr, static_cast<size_t>(limit)))
-    TROUPE_CO_TRY(rows.add(std::move(row)));
-  const bool isFull = static_cast<int64_t>(rows.size()) == limit;
+  TROUPE_CO_ASSIGN(const SessionCache::Page page, co_await pageOf(request, after, static_cast<size_t>(limit)));
+  for (bson::Document& row : sessionRows(server, page.rows)) TROUPE_CO_TRY(rows.add(std::move(row)));
   bson::Builder& reply = request.reply();
   reply.append("total", static_cast<int64_t>(server.sessions.size())).openArray("sessions");
-  bson::Document last;
-  while (const auto row = rows.next()) {
-    reply.push(*row);
-    last = bson::Document((*row)["_id"].asDocument());
-  }
+  while (const auto row = rows.next()) reply.push(*row);
   reply.close();
-  if (isFull) reply.append("next", last);
+  if (page.next) reply.append("next", toDocument(*page.next));
   co_return Status::OK();
 }
 

@@ -1,13 +1,18 @@
 // killSessions, killAllSessions, killAllSessionsByPattern: sessions end with their cursors and what runs in them. (SES)
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <string>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "actors/commands/families.hpp"
 #include "actors/commands/session_arguments.hpp"
-#include "actors/commands/session_inspection.hpp"
+#include "actors/commands/session_choice.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/server/session_cache.hpp"
 #include "actors/server/user_store.hpp"
 #include "messaging/errors/co_status.hpp"
 
@@ -16,60 +21,64 @@ using namespace server;
 
 namespace {
 
+/// Owners of sessions that are looked at in one piece.
+constexpr size_t kOwnersAtOnce = 256;
+
 bool mayKillAny(const Request& request) {
   return request.authorize(auth::Action::kKillAnySession, auth::Resource::cluster()).isOK();
-}
-
-/// Kills what runs in the chosen sessions and ends them; those that are chosen by their owner are looked for in pieces.
-Task<Status> killChosen(Request& request, const SessionChoice* choice) {
-  ServerContext& server = request.server();
-  if (choice->isNamed()) {
-    killNamedSessions(server, *choice, &request.client());
-    co_return Status::OK();
-  }
-  killWorkOf(server, *choice, &request.client());
-  for (SessionCache::Place place; !place.atEnd;) {
-    const auto now = server.node.environment().now();
-    for (const SessionCache::Row& row : server.sessions.look(place, kSessionsAtOnce, SessionCache::Which::kLive))
-      if (choice->contains(row.key)) server.sessions.end(row.key, now);
-    TROUPE_CO_TRY(co_await request.yield());
-  }
-  co_return Status::OK();
 }
 
 /// One of the client's own, or of any user where the client may kill all sessions: then an id without `uid` stands for
 /// the sessions of that id, whoever owns them.
 Status choose(const Request& request, bson::View lsid, bool any, SessionChoice& choice) {
   TROUPE_ASSIGN(const auto id, SessionKey::idOf(lsid));
-  if (any && !lsid["uid"].ok()) {
-    choice.addId(id);
-    return Status::OK();
-  }
+  if (any && !lsid["uid"].ok()) return choice.addId(id);
   const auto named = any ? SessionKey::ofStored(lsid) : sessionOf(request.client(), lsid);
   TROUPE_ASSIGN(const SessionKey key, named);
-  choice.add(key);
-  return Status::OK();
+  return choice.add(key);
 }
 
 /// No sessions stand for all of the own ones.
 Task<Status> killSessions(Request& request) {
-  TROUPE_CO_ASSIGN(const auto named, namedSessions(request));
-  SessionChoice choice;
+  SessionChoice choice(request.operation().memory());
   const bool any = mayKillAny(request);
-  for (const bson::View lsid : named) TROUPE_CO_TRY(choose(request, lsid, any, choice));
+  const std::function<Status(bson::View)> add = [&](bson::View lsid) { return choose(request, lsid, any, choice); };
+  TROUPE_CO_TRY(co_await eachSession(request, &add));
   const std::string& owner = request.client().sessionOwner;
-  if (named.empty()) choice.addOwner(owner.empty() ? SessionKey::nobody() : owner);
-  co_return co_await killChosen(request, &choice);
+  if (choice.empty()) TROUPE_CO_TRY(choice.addOwner(owner.empty() ? SessionKey::nobody() : owner));
+  const auto killed = co_await killChosen(request, &choice);
+  co_return killed.status();
 }
 
-/// Whether "ann@admin, bob@shop" names the user.
-bool namesUser(std::string_view names, std::string_view user) {
+using Names = std::unordered_set<std::string>;
+
+/// Owners that are one of the users, if there are any, and have one of the roles.
+struct RolePattern {
+  Names users, roles;
+};
+
+/// What patterns ask of the users that own sessions.
+struct OwnerPatterns {
+  Names users;
+  std::vector<RolePattern> roles;
+};
+
+/// Of an entry of a set, and of a pattern, about.
+constexpr size_t kNameBytes = 128, kPatternBytes = 256;
+
+bool isOneOf(const std::vector<std::string>& owners, const Names& users) {
+  return std::ranges::any_of(owners, [&](const std::string& owner) { return users.contains(owner); });
+}
+
+/// The users that "ann@admin, bob@shop" names.
+std::vector<std::string> usersOf(std::string_view names) {
+  std::vector<std::string> users;
   for (size_t from = 0; from <= names.size();) {
     const size_t end = std::min(names.find(", ", from), names.size());
-    if (names.substr(from, end - from) == user) return true;
+    users.emplace_back(names.substr(from, end - from));
     from = end + 2;
   }
-  return false;
+  return users;
 }
 
 StatusWith<std::string> nameIn(bson::View document, std::string_view field, std::string_view what) {
@@ -90,44 +99,33 @@ StatusWith<std::string> fullName(const bson::Element& given, bool isRole) {
   return name + "@" + database;
 }
 
-StatusWith<std::vector<std::string>> fullNames(const bson::Element& list, bool areRoles) {
+/// Adds the names in a list of documents to `names`.
+Task<Status> addNames(Request& request, const bson::Element& list, bool areRoles, SessionChoice* choice, Names* names) {
   if (!list.is(bson::Type::kArray))
-    return Status(ErrorCode::kTypeMismatch, "'" + std::string(list.name()) + "' must be an array of documents");
-  std::vector<std::string> names;
+    co_return Status(ErrorCode::kTypeMismatch, "'" + std::string(list.name()) + "' must be an array of documents");
+  Steps steps;
   for (const bson::Element& e : list.asArray()) {
-    TROUPE_ASSIGN(auto name, fullName(e, areRoles));
-    names.push_back(std::move(name));
+    TROUPE_CO_ASSIGN(std::string name, fullName(e, areRoles));
+    TROUPE_CO_TRY(choice->charge(kNameBytes + name.size()));
+    names->insert(std::move(name));
+    if (steps.areMany()) TROUPE_CO_TRY(co_await request.yield());
   }
-  return names;
+  co_return Status::OK();
 }
 
-/// The sessions of a user, alone or with others on one connection.
-void addUser(const ServerContext& server, const std::string& user, SessionChoice& choice) {
-  choice.addOwner(SessionKey::ownerOf(user));
-  for (const auto& [digest, names] : server.sessions.owners())
-    if (namesUser(names, user)) choice.addOwner(digest);
+/// Adds the sessions of a user, alone; those it has with others on one connection come with `users`.
+Status addUser(std::string user, SessionChoice& choice, Names& users) {
+  TROUPE_TRY(choice.charge(kNameBytes + user.size()));
+  TROUPE_TRY(choice.addOwner(SessionKey::ownerOf(user)));
+  users.insert(std::move(user));
+  return Status::OK();
 }
 
-/// Documents {user, db}; none: everybody's sessions.
-Task<Status> killAllSessions(Request& request) {
-  TROUPE_CO_ASSIGN(const auto patterns, documentsOf(request, "each pattern must be a document {user, db}"));
-  SessionChoice choice;
-  if (patterns.empty()) choice.addAll();
-  for (const bson::View pattern : patterns) {
-    TROUPE_CO_ASSIGN(const std::string user, nameIn(pattern, "user", "a user"));
-    TROUPE_CO_ASSIGN(const std::string database, nameIn(pattern, "db", "a user"));
-    addUser(request.server(), user + "@" + database, choice);
-  }
-  co_return co_await killChosen(request, &choice);
-}
-
-/// Whether one of the users "name@db, ..." has one of the roles, himself or by inheritance.
-Task<StatusWith<bool>> hasRole(Request& request, std::string names, const std::vector<std::string>* roles) {
+/// The roles of the users, their own and inherited ones.
+Task<StatusWith<Names>> rolesOf(Request& request, const std::vector<std::string>* users) {
   const UserStore& store = request.server().users;
-  for (size_t from = 0; from < names.size();) {
-    const size_t end = std::min(names.find(", ", from), names.size());
-    const std::string full = names.substr(from, end - from);
-    from = end + 2;
+  Names roles;
+  for (const std::string& full : *users) {
     const size_t at = full.rfind('@');
     if (at == std::string::npos) continue;
     auto read = [&store, user = full.substr(0, at), database = full.substr(at + 1)] {
@@ -136,37 +134,76 @@ Task<StatusWith<bool>> hasRole(Request& request, std::string names, const std::v
     const auto loaded = co_await store.read(request.server().node, request.operation(), read);
     if (!loaded.isOK()) co_return loaded.status();
     if (!*loaded) continue;
-    for (const bson::Element& role : (*loaded)->roles.view()) {
-      const std::string name =
-          std::string(role.asDocument()["role"].toStringOr()) + "@" + std::string(role.asDocument()["db"].toStringOr());
-      if (std::ranges::count(*roles, name) > 0) co_return true;
+    for (const bson::Element& role : (*loaded)->roles.view())
+      roles.insert(std::string(role.asDocument()["role"].toStringOr()) + "@" +
+                   std::string(role.asDocument()["db"].toStringOr()));
+  }
+  co_return roles;
+}
+
+/// Whether one of the patterns is about these users. Their roles are read once, and only where a pattern asks for them.
+Task<StatusWith<bool>> arePatternsAbout(Request& request, std::vector<std::string> users,
+                                        const OwnerPatterns* patterns) {
+  if (isOneOf(users, patterns->users)) co_return true;
+  std::optional<Names> roles;
+  Steps steps;
+  for (const RolePattern& pattern : patterns->roles) {
+    if (steps.areMany()) TROUPE_CO_TRY(co_await request.yield());
+    if (!pattern.users.empty() && !isOneOf(users, pattern.users)) continue;
+    if (!roles) {
+      TROUPE_CO_ASSIGN(roles, co_await rolesOf(request, &users));
     }
+    if (std::ranges::any_of(*roles, [&](const std::string& role) { return pattern.roles.contains(role); }))
+      co_return true;
   }
   co_return false;
 }
 
+/// Adds the owners that the patterns are about, in one pass over those of the node, which goes in pieces.
+Task<Status> addOwners(Request& request, const OwnerPatterns* patterns, SessionChoice* choice) {
+  if (patterns->users.empty() && patterns->roles.empty()) co_return Status::OK();
+  for (SessionCache::Place place; !place.atEnd;) {
+    const auto owners = request.server().sessions.owners(place, kOwnersAtOnce);
+    for (const auto& owner : owners) {
+      auto users = usersOf(owner.name);
+      TROUPE_CO_ASSIGN(const bool are, co_await arePatternsAbout(request, std::move(users), patterns));
+      if (are) TROUPE_CO_TRY(choice->addOwner(owner.digest));
+    }
+    TROUPE_CO_TRY(co_await request.yield());
+  }
+  co_return Status::OK();
+}
+
+/// Documents {user, db}; none: everybody's sessions.
+Task<Status> killAllSessions(Request& request) {
+  SessionChoice choice(request.operation().memory());
+  OwnerPatterns patterns;
+  const std::function<Status(bson::View)> add = [&](bson::View pattern) -> Status {
+    TROUPE_ASSIGN(const std::string user, nameIn(pattern, "user", "a user"));
+    TROUPE_ASSIGN(const std::string database, nameIn(pattern, "db", "a user"));
+    return addUser(user + "@" + database, choice, patterns.users);
+  };
+  TROUPE_CO_TRY(co_await eachDocument(request, "each pattern must be a document {user, db}", &add));
+  TROUPE_CO_TRY(co_await addOwners(request, &patterns, &choice));
+  if (choice.empty()) choice.addAll();
+  const auto killed = co_await killChosen(request, &choice);
+  co_return killed.status();
+}
+
 /// {users, roles}: owners that are one of the users, and have one of the roles; either may be left out.
-Task<Status> addOwners(Request& request, bson::View pattern, SessionChoice* choice) {
-  std::vector<std::string> users, roles;
-  if (pattern["users"].ok()) {
-    TROUPE_CO_ASSIGN(users, fullNames(pattern["users"], false));
-  }
-  if (pattern["roles"].ok()) {
-    TROUPE_CO_ASSIGN(roles, fullNames(pattern["roles"], true));
-  }
-  if (roles.empty()) {
-    for (const std::string& user : users) addUser(request.server(), user, *choice);
+Task<Status> addUserPattern(Request& request, bson::View pattern, SessionChoice* choice, OwnerPatterns* patterns) {
+  RolePattern read;
+  if (pattern["users"].ok()) TROUPE_CO_TRY(co_await addNames(request, pattern["users"], false, choice, &read.users));
+  if (pattern["roles"].ok()) TROUPE_CO_TRY(co_await addNames(request, pattern["roles"], true, choice, &read.roles));
+  if (!read.roles.empty()) {
+    TROUPE_CO_TRY(choice->charge(kPatternBytes));
+    patterns->roles.push_back(std::move(read));
     co_return Status::OK();
   }
-  const auto owners = request.server().sessions.owners();
-  for (const auto& [digest, names] : owners) {
-    TROUPE_CO_TRY(request.checkForInterrupt());
-    const bool isOne = users.empty() || std::ranges::any_of(users, [&owned = names](const std::string& user) {
-                         return namesUser(owned, user);
-                       });
-    if (!isOne) continue;
-    TROUPE_CO_ASSIGN(const bool has, co_await hasRole(request, names, &roles));
-    if (has) choice->addOwner(digest);
+  Steps steps;
+  for (const std::string& user : read.users) {
+    TROUPE_CO_TRY(addUser(user, *choice, patterns->users));
+    if (steps.areMany()) TROUPE_CO_TRY(co_await request.yield());
   }
   co_return Status::OK();
 }
@@ -181,7 +218,7 @@ Status checkPattern(bson::View pattern) {
   return {ErrorCode::kBadValue, "a pattern of sessions is one of {lsid: {id, uid}}, {uid} and {users, roles}"};
 }
 
-Task<Status> addPattern(Request& request, bson::View pattern, SessionChoice* choice) {
+Task<Status> addPattern(Request& request, bson::View pattern, SessionChoice* choice, OwnerPatterns* patterns) {
   TROUPE_CO_TRY(checkPattern(pattern));
   if (const bson::Element lsid = pattern["lsid"]; lsid.ok()) {
     if (!lsid.is(bson::Type::kDocument))
@@ -191,20 +228,30 @@ Task<Status> addPattern(Request& request, bson::View pattern, SessionChoice* cho
   if (const bson::Element uid = pattern["uid"]; uid.ok()) {
     if (!uid.is(bson::Type::kBinary) || uid.asBinary().bytes.size() != SessionKey::kOwnerBytes)
       co_return Status(ErrorCode::kTypeMismatch, "'uid' must be the digest of a user, 32 bytes of binData");
-    choice->addOwner(uid.asBinary().bytes);
-    co_return Status::OK();
+    co_return choice->addOwner(uid.asBinary().bytes);
   }
-  co_return co_await addOwners(request, pattern, choice);
+  co_return co_await addUserPattern(request, pattern, choice, patterns);
 }
 
 /// No pattern: everybody's sessions.
 Task<Status> killAllSessionsByPattern(Request& request) {
-  TROUPE_CO_ASSIGN(const auto patterns, documentsOf(request, "each pattern must be a document"));
-  SessionChoice choice;
-  if (patterns.empty()) choice.addAll();
-  for (const bson::View pattern : patterns) TROUPE_CO_TRY(co_await addPattern(request, pattern, &choice));
-  if (choice.empty()) co_return Status::OK();  // nobody has such a role
-  co_return co_await killChosen(request, &choice);
+  TROUPE_CO_ASSIGN(const bson::View list, ownArray(request));
+  SessionChoice choice(request.operation().memory());
+  OwnerPatterns patterns;
+  Steps steps;
+  for (const bson::Element& e : list) {
+    TROUPE_CO_ASSIGN(const bson::View pattern, documentIn(e, "each pattern must be a document"));
+    TROUPE_CO_TRY(co_await addPattern(request, pattern, &choice, &patterns));
+    if (steps.areMany()) TROUPE_CO_TRY(co_await request.yield());
+  }
+  TROUPE_CO_TRY(co_await addOwners(request, &patterns, &choice));
+  if (list.empty()) choice.addAll();
+  int64_t known = 0;
+  if (!choice.empty()) {  // somebody has such a role
+    TROUPE_CO_ASSIGN(known, co_await killChosen(request, &choice));
+  }
+  request.reply().append("sessions", known);
+  co_return Status::OK();
 }
 
 constexpr Command kSessionKillCommands[] = {

@@ -77,9 +77,7 @@ Task<void> SessionRefresher::refresh() {
 
 /// A node whose clients use no sessions needs no collection, unless somebody asks.
 Task<Status> SessionRefresher::bringTogether(SessionJobs* figures) {
-  SessionCache::Place ended;
-  const bool hasWork = server_->sessions.size() > 0 || !waiting_.empty() ||
-                       !server_->sessions.look(ended, 1, SessionCache::Which::kEnded).empty();
+  const bool hasWork = server_->sessions.size() > 0 || server_->sessions.ended() > 0 || !waiting_.empty();
   if (hasWork) {
     TROUPE_CO_TRY(co_await collection_.prepare());
     TROUPE_CO_TRY(co_await writeUsed(figures));
@@ -134,17 +132,14 @@ Task<Status> SessionRefresher::forgetExpired(SessionJobs* figures) {
 }
 
 Task<Status> SessionRefresher::endStrayCursors(SessionJobs* figures) {
-  std::vector<SessionKey> strays;
-  for (const SessionKey& key : server_->cursors.sessions()) {
-    if (server_->sessions.contains(key)) continue;
-    strays.push_back(key);
-    if (strays.size() < SessionsCollection::kBatch) continue;
-    std::vector<SessionKey> batch;
-    batch.swap(strays);
-    TROUPE_CO_TRY(co_await expire(std::move(batch), figures));
+  const auto timeout = std::chrono::minutes(server_->parameters.sessionTimeoutMinutes);
+  for (server::TablePlace place; !place.atEnd;) {
     TROUPE_CO_TRY(co_await giveWay());
+    auto strays = server_->cursors.sessions(place, SessionsCollection::kBatch, environment().now() - timeout);
+    std::erase_if(strays, [this](const SessionKey& key) { return server_->sessions.contains(key); });
+    TROUPE_CO_TRY(co_await expire(std::move(strays), figures));
   }
-  co_return co_await expire(std::move(strays), figures);
+  co_return Status::OK();
 }
 
 Task<Status> SessionRefresher::expire(std::vector<SessionKey> candidates, SessionJobs* figures) {

@@ -43,7 +43,8 @@ class SessionRefresher final : public Actor {
   Task<Status> writeUsed(server::SessionJobs* figures);
   Task<Status> deleteEnded(server::SessionJobs* figures);
   Task<Status> forgetExpired(server::SessionJobs* figures);
-  /// Sessions that are forgotten already and still have cursors.
+  /// Sessions that are forgotten already and still have cursors. One that gave its place in the cache to another may
+  /// never have been written: while its cursors are in use it is not over.
   Task<Status> endStrayCursors(server::SessionJobs* figures);
   Task<Status> expire(std::vector<server::SessionKey> candidates, server::SessionJobs* figures);
   Task<Status> giveWay();

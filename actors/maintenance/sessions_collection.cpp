@@ -44,9 +44,16 @@ void appendUse(bson::Builder& statement, const SessionCache::Row& used) {
 bson::Document sessionWriteConcern() { return bson::doc("w", "majority", "wtimeout", kMajorityTimeoutMillis); }
 
 Task<StatusWith<bson::Document>> SessionsCollection::run(bson::Document command) {
-  Node& node = server_.node;
-  std::string target = node.name();
+  std::string target = server_.node.name();
   if (server_.membership) target = primaryOf(server_.membership->setName());
+  return runOn(std::move(target), std::move(command));
+}
+
+Task<StatusWith<bson::Document>> SessionsCollection::runHere(bson::Document command) {
+  return runOn(server_.node.name(), std::move(command));
+}
+
+Task<StatusWith<bson::Document>> SessionsCollection::runOn(std::string target, bson::Document command) {
   std::string database(kSessions.db());
   TROUPE_CO_ASSIGN(bson::Document reply,
                    co_await nodes_->run(std::move(target), std::move(database), std::move(command), kCommandTimeout));

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -37,8 +38,12 @@ class SessionsCollection {
   /// Runs a command on the primary as the cluster itself. Errors: also the first error of a write, and what became of
   /// its write concern.
   Task<StatusWith<bson::Document>> run(bson::Document command);
+  /// The same on this node: as a primary, or not at all (NotWritablePrimary).
+  Task<StatusWith<bson::Document>> runHere(bson::Document command);
 
  private:
+  Task<StatusWith<bson::Document>> runOn(std::string target, bson::Document command);
+
   server::ServerContext& server_;
   const std::shared_ptr<replication::RemoteMembers> nodes_;
 };

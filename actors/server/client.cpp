@@ -51,6 +51,16 @@ void ClientRegistry::each(const std::function<void(Client&)>& visit) const {
   for (const auto& client : all) visit(*client);
 }
 
+std::vector<std::shared_ptr<Client>> ClientRegistry::next(int64_t& after, size_t most) const {
+  std::vector<std::shared_ptr<Client>> found;
+  const std::lock_guard lock(mutex_);
+  for (auto it = clients_.upper_bound(after); it != clients_.end() && found.size() < most; ++it) {
+    found.push_back(it->second);
+    after = it->first;
+  }
+  return found;
+}
+
 bool ClientRegistry::killOperation(int64_t operationId, ErrorCode code) const {
   bool killed = false;
   each([&](Client& client) {

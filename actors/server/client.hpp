@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -147,6 +148,10 @@ class ClientRegistry {
   std::shared_ptr<Client> addWithoutConnection(std::string name);
   void remove(int64_t connectionId);
   void each(const std::function<void(Client&)>& visit) const;
+  /// The next ones, `most` at the most, in the order of their ids behind `after`, which moves on; none: the end. Begin
+  /// with `kBeforeAll`.
+  std::vector<std::shared_ptr<Client>> next(int64_t& after, size_t most) const;
+  static constexpr int64_t kBeforeAll = std::numeric_limits<int64_t>::min();
   /// Kills the running operation of that id; false when there is none.
   bool killOperation(int64_t operationId, ErrorCode code) const;
   int64_t nextOperationId() { return nextOperation_.fetch_add(1, std::memory_order_relaxed); }

@@ -183,20 +183,21 @@ int64_t CursorRegistry::killIdle(TimePoint unusedSince) {
   return static_cast<int64_t>(dropped.size());
 }
 
-int64_t CursorRegistry::killOf(std::span<const SessionKey> sessions) {
+int64_t CursorRegistry::killOf(std::span<const SessionKey> sessions, int64_t most) {
   std::vector<std::unique_ptr<ClientCursor>> dropped;  // destroyed after the mutex is released
   int64_t killed = 0;
   const std::lock_guard lock(mutex_);
   for (const SessionKey& session : sessions) {
     const auto cursors = bySession_.find(session);
     if (cursors == bySession_.end()) continue;
-    const std::vector<int64_t> ids(cursors->second.begin(), cursors->second.end());
-    for (const int64_t id : ids) {
-      const auto it = slots_.find(id);
-      if (it->second.killed) continue;
-      dropped.push_back(killLocked(it));
+    std::vector<int64_t> ids;
+    for (const int64_t id : cursors->second) {
+      if (killed == most) break;
+      if (slots_.find(id)->second.killed) continue;
+      ids.push_back(id);
       ++killed;
     }
+    for (const int64_t id : ids) dropped.push_back(killLocked(slots_.find(id)));
   }
   return killed;
 }
@@ -207,12 +208,31 @@ size_t CursorRegistry::countOf(const SessionKey& session) const {
   return cursors == bySession_.end() ? 0 : cursors->second.size();
 }
 
-std::vector<SessionKey> CursorRegistry::sessions() const {
+std::vector<SessionKey> CursorRegistry::sessionsOf(std::string_view id) const {
   std::vector<SessionKey> found;
   const std::lock_guard lock(mutex_);
-  found.reserve(bySession_.size());
-  for (const auto& [session, cursors] : bySession_) found.push_back(session);
+  const size_t bucket = bySession_.bucket(SessionKey(id, {}));
+  for (auto here = bySession_.begin(bucket); here != bySession_.end(bucket); ++here)
+    if (here->first.id() == id) found.push_back(here->first);
   return found;
+}
+
+std::vector<SessionKey> CursorRegistry::sessions(TablePlace& place, size_t buckets,
+                                                 std::optional<TimePoint> unusedSince) const {
+  std::vector<SessionKey> found;
+  const std::lock_guard lock(mutex_);
+  visitPiece(bySession_, place, buckets, [&](const auto& session) {
+    const auto isUsed = [&](int64_t cursor) { return isUsedSince(cursor, *unusedSince); };
+    if (!unusedSince || std::ranges::none_of(session.second, isUsed)) found.push_back(session.first);
+  });
+  return found;
+}
+
+/// Of a cursor that is gone already only its last use is known.
+bool CursorRegistry::isUsedSince(int64_t id, TimePoint when) const {
+  const Slot& slot = slots_.find(id)->second;
+  if (slot.planKilled) return *slot.planKilled >= when;
+  return !slot.cursor || slot.cursor->lastUsed >= when;
 }
 
 CursorRegistry::Statistics CursorRegistry::statistics() const {

@@ -2,11 +2,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "actors/server/authorized_namespace.hpp"
 #include "actors/server/result_stream.hpp"
 #include "actors/server/session_key.hpp"
+#include "actors/server/table_piece.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 #include "storage/operation/operation_context.hpp"
@@ -88,11 +91,15 @@ class CursorRegistry {
   int64_t killIf(const std::function<bool(const ClientCursor&)>& which,
                  Afterwards afterwards = Afterwards::kPlanKilled);
   int64_t killIdle(TimePoint unusedSince);
-  /// Ends the cursors of these sessions, idle or in use; returns how many. Costs nothing for a session without cursors.
-  int64_t killOf(std::span<const SessionKey> sessions);
+  /// Ends the cursors of these sessions, idle or in use, `most` at the most; returns how many. Costs nothing for a
+  /// session without cursors.
+  int64_t killOf(std::span<const SessionKey> sessions, int64_t most = std::numeric_limits<int64_t>::max());
   size_t countOf(const SessionKey& session) const;
-  /// The sessions that have cursors, each once.
-  std::vector<SessionKey> sessions() const;
+  /// The sessions of that id (16 bytes) that have cursors.
+  std::vector<SessionKey> sessionsOf(std::string_view id) const;
+  /// Of a piece of the table, so many buckets, the sessions that have cursors; with `unusedSince` those of which no
+  /// cursor is in use or was used since then. None does not mean that the end is reached.
+  std::vector<SessionKey> sessions(TablePlace& place, size_t buckets, std::optional<TimePoint> unusedSince = {}) const;
 
   struct Statistics {
     int64_t open = 0;
@@ -118,13 +125,15 @@ class CursorRegistry {
     bool killed = false;
     std::optional<TimePoint> planKilled;  ///< the last use of a cursor that is gone, of which its client is still told
   };
+  bool isUsedSince(int64_t id, TimePoint when) const;
   std::unique_ptr<ClientCursor> killLocked(std::unordered_map<int64_t, Slot>::iterator it);
   void erase(std::unordered_map<int64_t, Slot>::iterator it);
 
   std::function<int64_t()> randomId_;
   mutable std::mutex mutex_;
   std::unordered_map<int64_t, Slot> slots_;
-  std::unordered_map<SessionKey, std::unordered_set<int64_t>> bySession_;  ///< only sessions that have cursors
+  /// Only sessions that have cursors.
+  std::unordered_map<SessionKey, std::unordered_set<int64_t>, SessionIdHash> bySession_;
   int64_t timedOut_ = 0;
   int64_t opened_ = 0;
 };

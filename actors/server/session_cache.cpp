@@ -32,6 +32,7 @@ void SessionCache::unlink(Index index) {
 
 void SessionCache::linkNewest(Index index) {
   Slot& slot = slots_[index];
+  slot.useNumber = ++uses_;
   slot.older = newest_;
   slot.newer = kNone;
   (newest_ == kNone ? oldest_ : slots_[newest_].newer) = index;
@@ -40,6 +41,7 @@ void SessionCache::linkNewest(Index index) {
 
 void SessionCache::linkOldest(Index index) {
   Slot& slot = slots_[index];
+  slot.useNumber = 0;
   slot.newer = oldest_;
   slot.older = kNone;
   (oldest_ == kNone ? newest_ : slots_[oldest_].older) = index;
@@ -118,7 +120,7 @@ SessionCache::Use SessionCache::use(const SessionKey& key, std::string_view user
   if (index == kNone) {
     makeRoom(now);
     index = insert(key, user);
-  } else if (index != newest_) {
+  } else if (index != newest_ || slots_[index].useNumber == 0) {
     unlink(index);
     linkNewest(index);
   }
@@ -146,7 +148,7 @@ bool SessionCache::end(const SessionKey& key, TimePoint now) {
 }
 
 SessionCache::Row SessionCache::rowOf(const Slot& slot) const {
-  return {slot.key, slot.lastUse, owners_.nameOf(slot.owner), slot.isRunning()};
+  return {slot.key, slot.lastUse, owners_.nameOf(slot.owner), slot.isRunning(), slot.useNumber};
 }
 
 bool SessionCache::isOf(const Slot& slot, Which which) {
@@ -169,20 +171,43 @@ std::vector<SessionCache::Row> SessionCache::look(Place& place, size_t most, Whi
   return found;
 }
 
-std::vector<SessionCache::Row> SessionCache::recent(const SessionKey* after, size_t most) const {
-  std::vector<Row> found;
+std::optional<SessionCache::Page> SessionCache::recent(const std::optional<Mark>& after, size_t most) const {
+  Page page;
   const std::lock_guard lock(mutex_);
   Index index = newest_;
   if (after) {
-    const Index last = find(*after);
-    index = last == kNone ? kNone : slots_[last].older;
+    const Index last = find(after->key);
+    if (last == kNone || slots_[last].useNumber != after->useNumber) return std::nullopt;
+    index = slots_[last].older;
   }
-  // Ended ones lie at the old end, but for those that were looked at while they ran.
-  for (size_t looked = 0; index != kNone && found.size() < most && looked < kSlotsAtOnce; ++looked) {
-    if (slots_[index].isLive()) found.push_back(rowOf(slots_[index]));
-    index = slots_[index].older;
+  // Ended ones lie at the old end, where no use has a number, but for those that were looked at while they ran.
+  for (size_t looked = 0; index != kNone && slots_[index].useNumber > 0; ++looked) {
+    if (page.rows.size() == most || looked == kSlotsAtOnce) return page;
+    const Slot& slot = slots_[index];
+    if (slot.isLive()) page.rows.push_back(rowOf(slot));
+    page.next = {slot.key, slot.useNumber};
+    index = slot.older;
   }
-  return found;
+  page.next.reset();
+  return page;
+}
+
+void SessionCache::addOlder(Place& place, int64_t useNumber, size_t most, std::vector<Row>& page) const {
+  const auto isLater = [](const Row& a, const Row& b) { return a.useNumber > b.useNumber; };
+  const std::lock_guard lock(mutex_);
+  const size_t end = std::min(slots_.size(), place.next + kSlotsAtOnce);
+  for (; place.next < end; ++place.next) {
+    const Slot& slot = slots_[place.next];
+    if (!slot.isLive() || slot.useNumber >= useNumber) continue;
+    if (page.size() == most) {
+      if (slot.useNumber < page.front().useNumber) continue;
+      std::ranges::pop_heap(page, isLater);
+      page.pop_back();
+    }
+    page.push_back(rowOf(slot));
+    std::ranges::push_heap(page, isLater);
+  }
+  place.atEnd = place.next >= slots_.size();
 }
 
 std::vector<SessionKey> SessionCache::keysOf(std::string_view id) const {
@@ -199,9 +224,11 @@ bool SessionCache::contains(const SessionKey& key) const {
   return index != kNone && slots_[index].isLive();
 }
 
-std::vector<std::pair<std::string, std::string>> SessionCache::owners() const {
+std::vector<SessionOwners::Name> SessionCache::owners(Place& place, size_t most) const {
   const std::lock_guard lock(mutex_);
-  return owners_.all();
+  auto found = owners_.look(place.next, most);
+  place.atEnd = place.next >= owners_.ids();
+  return found;
 }
 
 void SessionCache::noteWritten(std::span<const Row> rows) {
@@ -218,9 +245,7 @@ void SessionCache::noteDeleted(std::span<const SessionKey> keys) {
   const std::lock_guard lock(mutex_);
   for (const SessionKey& key : keys) {
     const Index index = find(key);
-    if (index == kNone || slots_[index].state != State::kEnded) continue;
-    if (slots_[index].isRunning()) setState(slots_[index], State::kUsed);
-    else remove(index);
+    if (index != kNone && slots_[index].state == State::kEnded && !slots_[index].isRunning()) remove(index);
   }
 }
 
@@ -260,6 +285,11 @@ std::vector<SessionKey> SessionCache::endIdle(TimePoint unusedSince, TimePoint n
 size_t SessionCache::size() const {
   const std::lock_guard lock(mutex_);
   return live_;
+}
+
+size_t SessionCache::ended() const {
+  const std::lock_guard lock(mutex_);
+  return ended_;
 }
 
 int64_t SessionCache::displaced() const {

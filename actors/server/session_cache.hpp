@@ -4,6 +4,7 @@
 #include <deque>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -77,6 +78,7 @@ class SessionCache {
     TimePoint lastUse;
     std::string user;
     bool isRunning = false;  ///< an operation uses it
+    int64_t useNumber = 0;   ///< of the last use: the later, the higher
   };
   /// A position in the table, for reading it piece by piece. Sessions that come or go meanwhile may be missed.
   struct Place {
@@ -87,19 +89,32 @@ class SessionCache {
   enum class Which : uint8_t { kLive, kUsed, kKnown, kEnded };
   /// The next sessions of that kind, `most` at the most; none does not mean that the end is reached.
   std::vector<Row> look(Place& place, size_t most, Which which) const;
-  /// Live sessions, the one used last first, beginning behind `after` (null: with the first). Nothing when `after` is
-  /// gone.
-  std::vector<Row> recent(const SessionKey* after, size_t most) const;
+  /// The end of a page of sessions: behind that use, which was the last one of that session.
+  struct Mark {
+    SessionKey key;
+    int64_t useNumber = 0;
+  };
+  struct Page {
+    std::vector<Row> rows;
+    std::optional<Mark> next;  ///< behind which more sessions may follow; nothing at the end
+  };
+  /// Live sessions, the one used last first, beginning behind `after` (nothing: with the first). Nothing where the
+  /// session of `after` was used again or is gone: its place is not known any more, and `addOlder` finds the page.
+  std::optional<Page> recent(const std::optional<Mark>& after, size_t most) const;
+  /// Adds the sessions of a piece of the table that were last used before that use, and leaves the `most` of `page`
+  /// that were used last; a heap by `useNumber`, its lowest first.
+  void addOlder(Place& place, int64_t useNumber, size_t most, std::vector<Row>& page) const;
   /// Live sessions of that id, whoever owns them.
   std::vector<SessionKey> keysOf(std::string_view id) const;
   bool contains(const SessionKey& key) const;
-  /// Names of owners, with their digests.
-  std::vector<std::pair<std::string, std::string>> owners() const;
+  /// The next names of owners, with their digests; none does not mean that the end is reached.
+  std::vector<SessionOwners::Name> owners(Place& place, size_t most) const;
 
   // The steps of a refresh (SES-005). What fails is not told, and comes again at the next one.
   /// They were written to the collection: those that were not used again are known now.
   void noteWritten(std::span<const Row> rows);
-  /// They were deleted there. Those that were used again meanwhile stay.
+  /// They were deleted there. Those that were used again meanwhile stay, as does one that was ended again while an
+  /// operation uses it: it may be written again until that operation is over.
   void noteDeleted(std::span<const SessionKey> keys);
   /// They are not in the collection any more. Gives those that are gone now: not used since they were written.
   std::vector<SessionKey> expire(std::span<const SessionKey> keys);
@@ -107,6 +122,7 @@ class SessionCache {
   std::vector<SessionKey> endIdle(TimePoint unusedSince, TimePoint now, size_t most);
 
   size_t size() const;        ///< live ones
+  size_t ended() const;       ///< that are kept until they were deleted from the collection
   int64_t displaced() const;  ///< how many gave their place to newer ones
   size_t bytes() const;       ///< memory of the table, about
   SessionJobs jobs() const;
@@ -122,6 +138,7 @@ class SessionCache {
   struct Slot {
     SessionKey key;
     TimePoint lastUse;
+    int64_t useNumber = 0;             ///< falls from the newest to the oldest; 0: at the oldest end
     std::atomic<uint32_t> running{0};  ///< operations; falls without the lock
     SessionOwners::Id owner = SessionOwners::kUnknown;
     Index older = kNone, newer = kNone;  ///< in the order of use
@@ -154,6 +171,7 @@ class SessionCache {
   Index oldest_ = kNone, newest_ = kNone;
   SessionOwners owners_;
   size_t live_ = 0, ended_ = 0;
+  int64_t uses_ = 0;
   int64_t displaced_ = 0;
   SessionJobs jobs_;
 };

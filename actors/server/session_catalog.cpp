@@ -1,6 +1,7 @@
 #include "actors/server/session_catalog.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -38,6 +39,10 @@ namespace {
 
 int64_t ticksOf(TimePoint time) { return time.time_since_epoch().count(); }
 TimePoint timeOf(int64_t ticks) { return TimePoint(TimePoint::duration(ticks)); }
+
+SessionKey sessionKeyOf(std::string_view family) {
+  return {family.substr(0, SessionKey::kIdBytes), family.substr(SessionKey::kIdBytes)};
+}
 
 template <class Action>
 bool has(const SessionLife::Actions& actions) {
@@ -241,15 +246,36 @@ SessionCatalog::Actions SessionCatalog::tell(Family& family, const Event& event)
   return actions;
 }
 
-size_t SessionCatalog::kill(const std::function<bool(std::string_view familyKey)>& chosen) {
+bool SessionCatalog::kill(const SessionKey& key) {
   const std::lock_guard lock(mutex_);
-  size_t killed = 0;
-  for (const FamilyPtr& family : byUse_) {
-    if (!chosen(family->key)) continue;
-    killed += family->life.kills == 0 ? 1 : 0;
-    carryOut(*family, SessionLife::on(family->life, sessions::Killed{}), family->life.lastUse);
-  }
-  return killed;
+  const auto known = byKey_.find(key.bytes());
+  if (known == byKey_.end()) return false;
+  Family& family = **known->second;
+  const bool isFirst = family.life.kills == 0;
+  carryOut(family, SessionLife::on(family.life, sessions::Killed{}), family.life.lastUse);
+  return isFirst;
+}
+
+std::vector<SessionKey> SessionCatalog::keysOf(std::string_view id) const {
+  std::vector<SessionKey> found;
+  const std::lock_guard lock(mutex_);
+  const size_t bucket = byKey_.bucket(id);
+  for (auto here = byKey_.begin(bucket); here != byKey_.end(bucket); ++here)
+    if (const SessionKey key = sessionKeyOf(here->first); key.id() == id) found.push_back(key);
+  return found;
+}
+
+std::vector<SessionKey> SessionCatalog::look(TablePlace& place, size_t buckets) const {
+  std::vector<SessionKey> found;
+  const std::lock_guard lock(mutex_);
+  visitPiece(byKey_, place, buckets, [&](const auto& family) { found.push_back(sessionKeyOf(family.first)); });
+  return found;
+}
+
+size_t SessionCatalog::waitersOf(const SessionKey& family) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = byKey_.find(family.bytes());
+  return known == byKey_.end() ? 0 : (*known->second)->life.waiters.size();
 }
 
 std::vector<std::string> SessionCatalog::unusedSince(TimePoint when) const {

@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -16,6 +15,8 @@
 #include "actors/kernel/node.hpp"
 #include "actors/kernel/task.hpp"
 #include "actors/server/dropped_children.hpp"
+#include "actors/server/session_key.hpp"
+#include "actors/server/table_piece.hpp"
 #include "state_machines/sessions/session_life.hpp"
 #include "storage/catalog/write_observer.hpp"
 #include "storage/operation/operation_context.hpp"
@@ -123,10 +124,16 @@ class SessionCatalog final : public storage::WriteObserver {
   /// operation has to end; Interrupted (the session was killed while the operation waited).
   Task<StatusWith<CheckedOut>> checkOut(Node& node, storage::OperationContext& operation, storage::SessionId session);
 
-  /// Ends the operations that have the chosen families, and those that wait for them (Interrupted), and forgets what is
-  /// known (SES-003). Of several kills the first one acts, until the operation has checked the family in. Returns how
-  /// many families it acted on. `chosen` is called with the catalog locked: it must be short, and not come back here.
-  size_t kill(const std::function<bool(std::string_view familyKey)>& chosen);
+  /// Ends the operation that has the family, and those that wait for it (Interrupted), and forgets what is known
+  /// (SES-003). Of several kills the first one acts, until the operation has checked the family in. Whether this one
+  /// has acted.
+  bool kill(const SessionKey& family);
+  /// The families of that id (16 bytes), whoever owns them.
+  std::vector<SessionKey> keysOf(std::string_view id) const;
+  /// Those of a piece of the table, so many buckets; none does not mean that the end is reached.
+  std::vector<SessionKey> look(TablePlace& place, size_t buckets) const;
+  /// How many operations wait for the family.
+  size_t waitersOf(const SessionKey& family) const;
   /// Keys of families that are neither in use nor waited for and were last checked out before that.
   std::vector<std::string> unusedSince(TimePoint when) const;
   /// Forgets a family; false while it is in use or waited for. One that is not there is forgotten already.
@@ -181,8 +188,9 @@ class SessionCatalog final : public storage::WriteObserver {
   mutable std::mutex mutex_;
   int64_t lastTicket_ = 0;
   std::set<const storage::OperationContext*> reaping_;
-  std::list<FamilyPtr> byUse_;                                                  ///< the one unused for longest first
-  std::unordered_map<std::string_view, std::list<FamilyPtr>::iterator> byKey_;  ///< keys lie in the families
+  std::list<FamilyPtr> byUse_;  ///< the one unused for longest first
+  /// Keys lie in the families.
+  std::unordered_map<std::string_view, std::list<FamilyPtr>::iterator, SessionIdHash> byKey_;
 };
 
 }  // namespace troupe::server

@@ -13,8 +13,18 @@ SessionKey::SessionKey(std::string_view id, std::string_view owner) {
 }
 
 StatusWith<std::string_view> SessionKey::idOf(bson::View lsid) {
-  const bson::Element id = lsid["id"];
+  bson::Element id, unknown;
+  for (const bson::Element& e : lsid) {
+    if (e.name() == "id") {
+      if (!id.ok()) id = e;
+    } else if (e.name() != "uid" && e.name() != "txnNumber" && e.name() != "txnUUID") {
+      unknown = e;
+    }
+  }
   if (!id.ok()) return Status(ErrorCode::kMissingRequiredField, "BSON field 'lsid.id' is missing but a required field");
+  if (unknown.ok())
+    return Status(ErrorCode::kUnknownField,
+                  "BSON field 'lsid." + std::string(unknown.name()) + "' is an unknown field.");
   if (!id.is(bson::Type::kBinary)) {
     return Status(ErrorCode::kTypeMismatch, "BSON field 'lsid.id' is the wrong type '" +
                                                 std::string(bson::typeName(id.type())) + "', expected type 'binData'");

@@ -24,7 +24,8 @@ class SessionKey {
   /// Errors: those of idOf; Unauthorized (no digest as `uid`).
   static StatusWith<SessionKey> ofStored(bson::View lsid);
 
-  /// The 16 bytes of a session's id. Errors: MissingRequiredField, TypeMismatch, InvalidUUID.
+  /// The 16 bytes of a session's id. Errors: MissingRequiredField, TypeMismatch, InvalidUUID, UnknownField (a field
+  /// that no session's id has).
   static StatusWith<std::string_view> idOf(bson::View lsid);
   /// The digest of users' names ("user@db, ..."); `nobody` for none.
   static std::string ownerOf(std::string_view userNames);
@@ -41,6 +42,15 @@ class SessionKey {
 
  private:
   std::array<char, kBytes> bytes_;
+};
+
+/// Hash of the id alone: in a table that uses it all sessions of an id lie in one bucket, whoever owns them.
+struct SessionIdHash {
+  size_t operator()(const SessionKey& key) const noexcept { return std::hash<std::string_view>()(key.id()); }
+  /// Of the bytes of a key.
+  size_t operator()(std::string_view bytes) const noexcept {
+    return std::hash<std::string_view>()(bytes.substr(0, SessionKey::kIdBytes));
+  }
 };
 
 }  // namespace troupe::server

@@ -1,5 +1,7 @@
 #include "actors/server/session_owners.hpp"
 
+#include <algorithm>
+
 #include "actors/server/session_key.hpp"
 #include "messaging/errors/invariant.hpp"
 
@@ -35,10 +37,11 @@ void SessionOwners::release(Id id) {
 
 const std::string& SessionOwners::nameOf(Id id) const { return owners_[id].name; }
 
-std::vector<std::pair<std::string, std::string>> SessionOwners::all() const {
-  std::vector<std::pair<std::string, std::string>> found;
-  found.reserve(byDigest_.size());
-  for (const auto& [digest, id] : byDigest_) found.emplace_back(digest, owners_[id].name);
+std::vector<SessionOwners::Name> SessionOwners::look(size_t& next, size_t most) const {
+  std::vector<Name> found;
+  const size_t end = std::min(owners_.size(), next + most);
+  for (; next < end; ++next)
+    if (owners_[next].sessions > 0) found.push_back({owners_[next].digest, owners_[next].name});
   return found;
 }
 

@@ -3,7 +3,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 namespace troupe::server {
@@ -22,8 +21,12 @@ class SessionOwners {
   void release(Id id);
   /// Empty for kUnknown, and for sessions of no user.
   const std::string& nameOf(Id id) const;
-  /// The owners' names, with their digests.
-  std::vector<std::pair<std::string, std::string>> all() const;
+  struct Name {
+    std::string digest, name;
+  };
+  /// The names among the next `most` ids from `next` on, which moves behind them, up to `ids`.
+  std::vector<Name> look(size_t& next, size_t most) const;
+  size_t ids() const { return owners_.size(); }
   size_t size() const { return byDigest_.size(); }
 
  private:

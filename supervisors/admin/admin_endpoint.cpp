@@ -2,6 +2,7 @@
 
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/lock_inspection.hpp"
+#include "actors/commands/session_choice.hpp"
 #include "actors/commands/session_inspection.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/user_store.hpp"
@@ -31,13 +32,12 @@ AdminSources sourcesOf(server::ServerContext* server, std::shared_ptr<const link
   };
   sources.status = [server] { return commands::serverStatus(*server); };
   sources.locks = [server] { return commands::lockRows(*server); };
-  sources.sessions = [server](size_t most) { return commands::sessionRows(*server, nullptr, most); };
-  sources.sessionCount = [server] { return server->sessions.size(); };
-  sources.killSession = [server](std::string_view id) {
-    commands::SessionChoice choice;
-    choice.addId(id);
-    commands::killNamedSessions(*server, choice, nullptr);
+  sources.sessions = [server](size_t most) {
+    const auto page = server->sessions.recent({}, most);  // the first one is always found
+    return commands::sessionRows(*server, page->rows);
   };
+  sources.sessionCount = [server] { return server->sessions.size(); };
+  sources.killSession = [server](std::string_view id) { commands::killSessionsOfId(*server, id); };
   sources.ready = [server] {
     const auto listener = server->node.registry().row("/node/front/listener");
     if (listener && listener->phase == "listening") return Status::OK();

@@ -36,4 +36,9 @@ std::string renderSessions(const std::vector<bson::Document>& rows, int64_t tota
   return table.render(width, paint, "") + more;
 }
 
+void SessionRows::add(bson::View page) {
+  for (const bson::Element& row : page["sessions"].asArray())
+    if (ids_.emplace(row.asDocument()["_id"].valueBytes()).second) rows_.emplace_back(row.asDocument());
+}
+
 }  // namespace troupe::supervisors

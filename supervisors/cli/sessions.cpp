@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <utility>
 
 #include "supervisors/cli/command_line.hpp"
 #include "supervisors/cli/session_rows.hpp"
@@ -27,23 +28,31 @@ int killSession(client::Connection& connection, const std::string& session) {
   command.openArray("killAllSessionsByPattern").push(bson::doc("lsid", bson::doc("id", *id))).close();
   const auto reply = connection.run("admin", command.finish());
   if (!reply.isOK()) return complain(reply.status());
+  // A server that does not say how many there were has ended what it knew.
+  if ((*reply)["sessions"].toInt64(1) == 0)
+    return complain("this node knows no session " + session + ": nothing was ended");
   std::cout << "The session " << session << " was ended, with its cursors and operations on this node.\n";
   return kExitDone;
 }
 
+int64_t rowsIn(const SessionRows& rows) { return static_cast<int64_t>(rows.rows().size()); }
+
 /// Page by page, since a server gives no more at once.
 StatusWith<std::vector<bson::Document>> readSessions(client::Connection& connection, int64_t limit, int64_t& total) {
-  std::vector<bson::Document> rows;
+  SessionRows rows;
   bson::Document after;
   for (;;) {
     bson::Builder command;
-    command.append("sessionInfo", 1).append("limit", std::min(limit - static_cast<int64_t>(rows.size()), kMostOfAPage));
+    command.append("sessionInfo", 1).append("limit", std::min(limit - rowsIn(rows), kMostOfAPage));
     if (!after.empty()) command.append("after", after);
-    TROUPE_ASSIGN(const bson::Document page, connection.run("admin", command.finish()));
+    auto answer = connection.run("admin", command.finish());
+    // Servers of an earlier version cannot go on behind a session that has ended meanwhile.
+    if (answer.status() == ErrorCode::kNoSuchKey && rowsIn(rows) > 0) return rows.rows();
+    TROUPE_ASSIGN(const bson::Document page, std::move(answer));
     total = page["total"].toInt64();
-    for (const bson::Element& row : page["sessions"].asArray()) rows.emplace_back(row.asDocument());
+    rows.add(page);
     const bson::Element next = page["next"];
-    if (!next.is(bson::Type::kDocument) || static_cast<int64_t>(rows.size()) >= limit) return rows;
+    if (!next.is(bson::Type::kDocument) || rowsIn(rows) >= limit) return rows.rows();
     after = bson::Document(next.asDocument());
   }
 }

@@ -98,6 +98,9 @@ class OnOneServer(unittest.TestCase):
         self.assertEqual(troupe("--kill", names[0])[0], 0)
         self.assertEqual(self.get_more(cursors[0], first)["code"], NOT_FOUND)
         self.assertEqual(troupe("--kill", "no-uuid")[0], 2)
+        code, told = troupe("--kill", str(uuid.uuid4()))
+        self.assertEqual(code, 1, told)
+        self.assertIn("nothing was ended", told)
         request = urllib.request.Request(f"http://127.0.0.1:{self.server.admin_port}/sessions/{names[1]}/kill", method="POST",
                                          headers={"X-Troupe-Action": "1"})
         urllib.request.urlopen(request, timeout=20 * SLOWNESS).close()

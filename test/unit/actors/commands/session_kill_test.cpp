@@ -1,5 +1,6 @@
 // Who kills which sessions, who sees which, and what operators see of them.
 #include "actors/server/session_access.hpp"
+#include "actors/server/session_catalog.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
 
 namespace troupe::commands {
@@ -70,6 +71,16 @@ class SessionKillTest : public CommandTest {
     const auto reply = as(root_, b.finish());
     ASSERT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
   }
+  /// Ids of sessions that nobody has.
+  static std::vector<bson::Document> strange(int count) {
+    std::vector<bson::Document> ids;
+    for (int i = 0; i < count; ++i) {
+      std::string id(16, 'z');
+      std::memcpy(id.data(), &i, sizeof(i));
+      ids.push_back(bson::doc("id", bson::Binary{bson::kBinaryUuid, id}));
+    }
+    return ids;
+  }
   int64_t codeOf(const bson::Document& reply) { return reply["ok"].truthy() ? 0 : reply["code"].toInt64(-1); }
 
   const std::shared_ptr<Client> root_ = with({"root"}, "root");
@@ -112,6 +123,45 @@ TEST_F(SessionKillTest, PatternsOfRolesLookAtTheStoredUsers) {
   EXPECT_EQ(left(), "abr") << "the users of c are ann and one with that role";
   kill("killAllSessionsByPattern", {bson::doc("roles", role("readAnyDatabase"))});
   EXPECT_EQ(left(), "br");
+}
+
+TEST_F(SessionKillTest, PatternsOfSeveralKindsEndWhatEachOfThemNames) {
+  openAll();
+  ASSERT_EQ(codeOf(as(root_, R"({"refreshLogicalSessionCacheNow": 1})", "admin")), 0);
+  kill("killAllSessionsByPattern",
+       {bson::doc("lsid", lsid('z', "bob@admin")), bson::doc("lsid", lsid('r')),
+        bson::doc("uid", bson::Binary{bson::kBinaryGeneric, SessionKey::ownerOf("ann@admin")})});
+  EXPECT_EQ(left(), "bc");
+  EXPECT_EQ(server.sessions.ended(), 3u) << "z, too, of which only the collection may know";
+}
+
+/// A session that gave its place in the cache to others is known by its cursors.
+TEST_F(SessionKillTest, SessionsThatTheCacheHasForgottenEndWithTheirCursors) {
+  openAll();
+  server.parameters.maxSessions = 1;
+  ASSERT_EQ(codeOf(as(root_, bson::doc("ping", 1, "lsid", lsid('y')))), 0);
+  ASSERT_EQ(server.sessions.size(), 1u);
+  ASSERT_EQ(server.cursors.statistics().open, 4);
+  kill("killAllSessionsByPattern", {bson::doc("lsid", lsid('b'))});
+  EXPECT_EQ(server.cursors.statistics().open, 3);
+  kill("killAllSessions", {bson::doc("user", "ann", "db", "admin")});
+  EXPECT_EQ(server.cursors.statistics().open, 2) << "the names of those who share c are forgotten";
+  kill("killAllSessions", {});
+  EXPECT_EQ(server.cursors.statistics().open, 0);
+}
+
+TEST_F(SessionKillTest, SaysHowManySessionsItKnew) {
+  openAll();
+  const auto killed = [&](const std::vector<bson::Document>& patterns) {
+    bson::Builder b;
+    b.append("killAllSessionsByPattern", patterns);
+    return as(root_, b.finish())["sessions"].toInt64(-1);
+  };
+  EXPECT_EQ(killed({bson::doc("lsid", lsid('x'))}), 0);
+  EXPECT_EQ(killed({bson::doc("lsid", lsid('x', "ann@admin"))}), 0);
+  EXPECT_EQ(killed({bson::doc("lsid", lsid('a')), bson::doc("lsid", lsid('x', "ann@admin"))}), 1);
+  EXPECT_EQ(killed({bson::doc("lsid", lsid('a'))}), 0) << "it has ended";
+  EXPECT_EQ(killed({}), 3);
 }
 
 TEST_F(SessionKillTest, MalformedPatternsKillNothing) {
@@ -179,49 +229,128 @@ TEST_F(SessionKillTest, OperatorsSeeWhatSessionsDo) {
   ASSERT_EQ(rest["sessions"].asArray().count(), 1) << bson::toRelaxedJson(rest);
   EXPECT_FALSE(rest["next"].ok());
   EXPECT_EQ(codeOf(as(root_, R"({"sessionInfo": 1, "limit": 0})", "admin")), 2);
-  EXPECT_EQ(codeOf(as(root_, bson::doc("sessionInfo", 1, "after", lsid('x', "x@x")))), 4);
+}
+
+TEST_F(SessionKillTest, PagesGoOnWhenTheirLastSessionIsUsedOrEnds) {
+  openAll();
+  const auto page = as(root_, R"({"sessionInfo": 1, "limit": 2})", "admin");
+  const auto rest = [&] {
+    std::string letters;
+    const auto reply = as(root_, bson::doc("sessionInfo", 1, "after", page["next"]));
+    for (const bson::Element& e : reply["sessions"].asArray())
+      letters += e.asDocument().at("_id.id").asBinary().bytes.front();
+    return letters;
+  };
+  EXPECT_EQ(rest(), "ba");
+  ASSERT_EQ(codeOf(as(both_, bson::doc("ping", 1, "lsid", lsid('c')))), 0);
+  EXPECT_EQ(rest(), "ba");
+  kill("killSessions", {lsid('c')});
+  EXPECT_EQ(rest(), "ba");
+  EXPECT_EQ(codeOf(as(root_, bson::doc("sessionInfo", 1, "after", lsid('x', "x@x")))), 14);
+}
+
+/// So many sessions take more than one turn, and are paid for.
+TEST_F(SessionKillTest, WorkOnManySessionsGoesInPieces) {
+  openAll();
+  const auto yields = [&](const bson::Document& command) {
+    const auto exchange = server.begin(command, "admin", root_);
+    EXPECT_TRUE(exchange->done);
+    EXPECT_EQ(codeOf(exchange->takeReply()), 0);
+    return exchange->operation.metrics.yields.load();
+  };
+  const auto named = [&](std::string_view command) {
+    bson::Builder b;
+    b.append(command, strange(5000));
+    return b.finish();
+  };
+  EXPECT_GE(yields(named("refreshSessions")), 5);
+  EXPECT_GE(yields(named("endSessions")), 5);
+  EXPECT_GE(yields(named("killSessions")), 10);
+  bson::Builder users, all;
+  std::vector<bson::Document> names;
+  for (int i = 0; i < 5000; ++i) names.push_back(bson::doc("user", "u" + std::to_string(i), "db", "admin"));
+  users.append("killAllSessionsByPattern", std::vector{bson::doc("users", names)});
+  EXPECT_GE(yields(users.finish()), 10);
+  as(root_, named("refreshSessions"));
+  all.append("killAllSessions", std::vector<bson::Document>());
+  EXPECT_GE(yields(all.finish()), 5);
+  EXPECT_EQ(left(), "");
+}
+
+TEST_F(SessionKillTest, LongListsArePaidFor) {
+  openAll();
+  server.parameters.operationMemoryLimitBytes = 1 << 20;
+  bson::Builder ids, names;
+  ids.append("killSessions", strange(20'000));
+  EXPECT_EQ(codeOf(as(root_, ids.finish())), 146);
+  std::vector<bson::Document> users;
+  for (int i = 0; i < 20'000; ++i) users.push_back(bson::doc("user", "u" + std::to_string(i), "db", "admin"));
+  names.append("killAllSessions", users);
+  EXPECT_EQ(codeOf(as(root_, names.finish())), 146);
+  EXPECT_EQ(left(), "abcr") << "nothing was killed";
 }
 
 TEST_F(SessionKillTest, EndingSessionsThatNobodyHasEndsNothing) {
   openAll();
-  std::vector<bson::Document> strange;
-  for (int i = 0; i < 2500; ++i) {
-    std::string id(16, 'z');
-    std::memcpy(id.data(), &i, sizeof(i));
-    strange.push_back(bson::doc("id", bson::Binary{bson::kBinaryUuid, id}));
-  }
   bson::Builder b;
-  b.append("endSessions", strange);
+  b.append("endSessions", strange(2500));
   const bson::Document command = b.finish();
   EXPECT_EQ(codeOf(as(server.connect(), command)), 0) << "a stranger";
   EXPECT_EQ(codeOf(as(ann_, command)), 0);
   EXPECT_EQ(left(), "abcr");
 }
 
+/// Sessions that services of the node have: no client has an operation in them.
 class KillOfWaitersTest : public CommandTest {
  protected:
+  /// An operation that wants a session, has it, or was refused.
+  struct Use {
+    explicit Use(const ServerContext& server) : operation(server.operations, storage::OperationOrigin::kService) {}
+    bool isInterrupted() { return operation.checkForInterrupt({}) == ErrorCode::kInterrupted; }
+    storage::OperationContext operation;
+    std::optional<StatusWith<SessionCatalog::CheckedOut>> outcome;
+  };
+
   KillOfWaitersTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) { becomePrimary(server); }
+  void begin(Use& use) {
+    const auto work = [](SessionCatalog* catalog, Node* node, Use* wish) -> Task<void> {
+      storage::SessionId session;
+      session.id.fill('s');
+      std::ranges::copy(SessionKey::nobody(), session.uid.begin());
+      auto outcome = co_await catalog->checkOut(*node, wish->operation, session);
+      wish->outcome.emplace(std::move(outcome));
+    };
+    server.node.start(work(server.server->sessionCatalog, &server.node, &use));
+    server.node.run();
+  }
+  static bson::Document lsid() { return bson::doc("id", bson::Binary{bson::kBinaryUuid, std::string(16, 's')}); }
 };
 
 TEST_F(KillOfWaitersTest, WhatAwaitsASessionEndsWithIt) {
-  const char* fields = R"("lsid": {"id": {"$binary": {"base64": "y8oFy8jlSZqQT3Dl9CUG7Q==", "subType": "04"}}},
-                          "txnNumber": {"$numberLong": "1"})";
-  ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 1},
-                           "data": {"failCommands": ["insert"], "blockConnection": true, "blockTimeMS": 60000}})",
-                       "admin"));
-  const auto insert = parse(std::string(R"({"insert": "c", "documents": [{"_id": 1}], )") + fields + "}");
-  const auto slow = server.begin(insert, "test", server.connect()),
-             waiter = server.begin(insert, "test", server.connect());
-  ASSERT_FALSE(slow->done || waiter->done);
-  const auto page = run(R"({"sessionInfo": 1})", "admin");
-  EXPECT_TRUE(holds(page["sessions"].asArray().first().asDocument(),
-                    R"({"waiters": 1, "operation": {"command": "insert", "ns": "test.$cmd"}})"_json))
-      << bson::toRelaxedJson(page);
-  ASSERT_TRUE(succeeds(R"({"killAllSessions": []})", "admin"));
-  server.node.advance(1s);
-  ASSERT_TRUE(slow->done && waiter->done);
-  EXPECT_EQ(slow->takeReply()["code"].toInt64(), 11601);
-  EXPECT_EQ(waiter->takeReply()["code"].toInt64(), 11601);
+  for (const bool isNamed : {true, false}) {
+    Use holder(*server.server), waiter(*server.server);
+    begin(holder);
+    ASSERT_TRUE(holder.outcome && holder.outcome->isOK());
+    begin(waiter);
+    const bson::Document one = bson::doc("_id", 1);
+    const auto insert =
+        server.begin(bson::doc("insert", "c", "documents", bson::array(one), "lsid", lsid(), "txnNumber", int64_t{1}),
+                     "test", server.connect());
+    ASSERT_FALSE(waiter.outcome || insert->done);
+    const auto page = run(R"({"sessionInfo": 1})", "admin");
+    EXPECT_TRUE(holds(page["sessions"].asArray().first().asDocument(),
+                      R"({"waiters": 2, "operation": {"command": "insert"}})"_json))
+        << bson::toRelaxedJson(page);
+    bson::Builder kill;
+    kill.append(isNamed ? "killSessions" : "killAllSessions",
+                isNamed ? std::vector{lsid()} : std::vector<bson::Document>());
+    ASSERT_TRUE(server.run(kill.finish(), "admin")["ok"].truthy());
+    server.node.run();
+    EXPECT_TRUE(holder.isInterrupted()) << isNamed;
+    ASSERT_TRUE(waiter.outcome && insert->done) << isNamed;
+    EXPECT_EQ(waiter.outcome->status(), ErrorCode::kInterrupted);
+    EXPECT_EQ(insert->takeReply()["code"].toInt64(), 11601);
+  }
 }
 
 }  // namespace troupe::commands

@@ -38,6 +38,19 @@ TEST_F(SessionTest, WithMalformedIdsAreRefused) {
   EXPECT_EQ(code(R"({"endSessions": 1})"), 14);
 }
 
+/// Whether the command has a transaction number or not.
+TEST_F(SessionTest, WithFieldsThatNoClientMayGiveAreRefused) {
+  const auto codeWith = [&](std::string_view field) {
+    const bson::Document id = bson::doc("id", bson::Binary{bson::kBinaryUuid, std::string(16, 'a')}, field, 1);
+    return std::pair(server.run(bson::doc("ping", 1, "lsid", id))["code"].toInt64(),
+                     list("refreshSessions", id)["code"].toInt64());
+  };
+  EXPECT_EQ(codeWith("color"), std::pair(40415L, 40415L));
+  EXPECT_EQ(codeWith("txnUUID"), std::pair(72L, 72L));
+  EXPECT_EQ(codeWith("txnNumber"), std::pair(72L, 72L));
+  EXPECT_EQ(server.sessions.size(), 0u);
+}
+
 TEST_F(SessionTest, EndingOneEndsItsCursors) {
   fill("c", 5);
   const auto id = start();

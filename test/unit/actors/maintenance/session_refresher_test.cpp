@@ -188,6 +188,39 @@ TEST_F(SessionRefresherTest, ManySessionsGoInBatches) {
   EXPECT_EQ(figures()["lastSessionsCollectionJobEntriesRefreshed"].toInt64(), 600);
 }
 
+/// More than the first piece of the table has room for, all of them ended and deleted.
+TEST_F(SessionRefresherTest, AnEndedSessionIsDeletedWhereverItLiesInTheTable) {
+  for (int i = 0; i < 5000; ++i) {
+    std::string id(16, 'x');
+    std::memcpy(id.data(), &i, sizeof(i));
+    server.sessions.touch({id, {}}, "", server.time->now());
+    server.sessions.end({id, {}}, server.time->now());
+  }
+  refresh();
+  ASSERT_EQ(server.sessions.ended(), 0u);
+  use('a');
+  refresh();
+  ASSERT_EQ(letters(), "a");
+  end('a');
+  server.node.advance(6min);
+  EXPECT_EQ(letters(), "");
+}
+
+/// A session of many, with a cursor, that was forgotten before it was written.
+TEST_F(SessionRefresherTest, AForgottenSessionKeepsItsCursorsForTheTimeOut) {
+  fill("c", 5);
+  open('a');
+  server.parameters.maxSessions = 1;
+  use('b');
+  ASSERT_FALSE(server.sessions.contains(key('a')));
+  refresh();
+  EXPECT_EQ(cursors(), 1);
+  server.node.advance(20min);
+  EXPECT_EQ(cursors(), 1);
+  server.node.advance(20min);
+  EXPECT_EQ(cursors(), 0) << "nobody has used it";
+}
+
 TEST_F(SessionRefresherTest, ClientsDoNotWriteTheCollection) {
   use('a');
   refresh();
@@ -233,12 +266,31 @@ class SessionReaperTest : public SessionRefresherTest {
   void write(char byte) {
     const bson::Document one = bson::doc("_id", std::string(1, byte));
     ASSERT_TRUE(server.run(bson::doc("insert", "c", "documents", bson::array(one)))["ok"].truthy());
-    bson::Builder b;
-    b.append("findAndModify", "c").append("query", bson::doc("_id", std::string(1, byte)));
-    b.append("update", bson::doc("$inc", bson::doc("n", 1))).append("new", true);
-    b.append("lsid", lsid(byte)).append("txnNumber", int64_t{1});
-    const auto reply = server.run(b.finish());
+    const auto reply = server.run(numbered("findAndModify", byte, 1));
     ASSERT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+  }
+  static bson::Document numbered(const char* command, char byte, int64_t number) {
+    bson::Builder b;
+    b.append(command, "c").append("query", bson::doc("_id", std::string(1, byte)));
+    b.append("update", bson::doc("$inc", bson::doc("n", 1))).append("new", true);
+    b.append("lsid", lsid(byte)).append("txnNumber", number);
+    return b.finish();
+  }
+  /// The next commands of that name last so long.
+  void block(const char* command, int times, int64_t millis = 30'000) {
+    const bson::Document data = bson::doc("failCommands", std::vector<std::string>{command}, "failInternalCommands",
+                                          true, "blockConnection", true, "blockTimeMS", millis);
+    const auto reply = server.run(
+        bson::doc("configureFailPoint", "failCommand", "mode", bson::doc("times", times), "data", data), "admin");
+    ASSERT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+  }
+  /// Time passes, then a reap begins that waits for a blocked command.
+  std::shared_ptr<commands::Exchange> beginReap(Duration passes) {
+    server.node.advance(passes);
+    const auto reaping = server.begin(R"({"reapLogicalSessionCacheNow": 1})"_json, "admin", server.connect());
+    server.node.advance(1s);
+    EXPECT_FALSE(reaping->done);
+    return reaping;
   }
   void reap() {
     const auto reply = run(R"({"reapLogicalSessionCacheNow": 1})", "admin");
@@ -276,10 +328,80 @@ TEST_F(SessionReaperTest, ASessionThatIsInTheCollectionKeepsItsRecord) {
   write('a');
   server.parameters.ttlMonitorEnabled = false;  // it is kept in use by another member, as far as this one knows
   refresh();
+  server.parameters.maxSessions = 1;
+  use('b');
+  ASSERT_FALSE(server.sessions.contains(key('a'))) << "only the collection knows it";
   server.node.advance(40min);
-  EXPECT_EQ(server.sessions.size(), 1u);
   reap();
   EXPECT_EQ(count("transactions"), 1);
+  removeStored('a');
+  reap();
+  EXPECT_EQ(count("transactions"), 0);
+}
+
+/// Its client comes back while the reap waits for the deletion of its image.
+TEST_F(SessionReaperTest, ASessionThatIsUsedMeanwhileKeepsItsRecordAndItsNewImage) {
+  write('a');
+  end('a');
+  server.node.advance(29min);
+  block("delete", 1);
+  const auto reaping = beginReap(2min);
+  const auto again = [&](const char* command) { return server.run(numbered(command, 'a', 2)); };
+  const auto written = again("findAndModify");
+  ASSERT_TRUE(written["ok"].truthy()) << bson::toRelaxedJson(written);
+  server.node.advance(1min);
+  ASSERT_TRUE(reaping->done);
+  EXPECT_EQ(count("transactions"), 1);
+  EXPECT_EQ(count("image_collection"), 1);
+  EXPECT_EQ(bson::toRelaxedJson(again("findAndModify")["value"]), bson::toRelaxedJson(written["value"])) << "a retry";
+}
+
+/// It has the session, and has written nothing yet, when the turn comes to the old record.
+TEST_F(SessionReaperTest, ACommandThatHasItsSessionMeanwhileGoesOn) {
+  const auto insert = [](int64_t number) {
+    const bson::Document one = bson::doc("_id", number);
+    return bson::doc("insert", "c", "documents", bson::array(one), "lsid", lsid('a'), "txnNumber", number);
+  };
+  ASSERT_TRUE(server.run(insert(1))["ok"].truthy());
+  end('a');
+  server.node.advance(29min);
+  block("delete", 1);
+  const auto reaping = beginReap(2min);
+  block("insert", 1, 120'000);
+  const auto running = server.begin(insert(2), "test", server.connect());
+  server.node.advance(1min);
+  ASSERT_TRUE(reaping->done);
+  ASSERT_FALSE(running->done) << bson::toRelaxedJson(running->takeReply());
+  server.node.advance(2min);
+  ASSERT_TRUE(running->done);
+  EXPECT_TRUE(running->takeReply()["ok"].truthy());
+  EXPECT_EQ(count("transactions"), 1);
+}
+
+TEST_F(SessionReaperTest, DocumentsOfOthersDoNotEndIt) {
+  write('a');
+  std::vector<bson::Document> others{bson::doc("_id", 1), bson::doc("_id", "one")};
+  for (int i = 0; i < 300; ++i)
+    others.push_back(bson::doc("_id", bson::doc("a", i), "lastWriteDate", bson::Date{1}, "lastWriteOpTime",
+                               bson::doc("ts", bson::Timestamp{1, 1})));
+  ASSERT_TRUE(server.run(bson::doc("insert", "transactions", "documents", others), "config")["ok"].truthy());
+  end('a');
+  server.node.advance(40min);
+  reap();
+  EXPECT_EQ(count("transactions"), static_cast<int64_t>(others.size()));
+}
+
+TEST_F(SessionReaperTest, AQuestionIsAnsweredByAReapThatBeganAfterIt) {
+  write('a');
+  end('a');
+  server.node.advance(29min);
+  block("delete", 1);
+  const auto first = beginReap(2min);
+  const int64_t before = figures()["transactionReaperJobCount"].toInt64();
+  const auto second = server.begin(R"({"reapLogicalSessionCacheNow": 1})"_json, "admin", server.connect());
+  server.node.advance(1min);
+  ASSERT_TRUE(first->done && second->done);
+  EXPECT_EQ(figures()["transactionReaperJobCount"].toInt64(), before + 2);
 }
 
 TEST_F(SessionReaperTest, NothingIsReapedAfterAFailedRefresh) {
@@ -301,8 +423,11 @@ TEST_F(SessionReaperTest, NothingIsReapedAfterAFailedRefresh) {
 TEST(SessionReaping, TakesTheRecordsOfMissingFamilies) {
   const SessionKey a(std::string(16, 'a'), {}), b(std::string(16, 'b'), {});
   const std::vector<SessionRecordRow> records{{a.toDocument(), a}, {bson::doc("child", 1), a}, {b.toDocument(), b}};
-  EXPECT_EQ(reapable(records, {a}), (std::vector{a.toDocument(), bson::doc("child", 1)}));
-  EXPECT_EQ(reapable(records, {}), std::vector<bson::Document>{});
+  const auto found = reapable(records, {a});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].id, a.toDocument());
+  EXPECT_EQ(found[1].id, bson::doc("child", 1));
+  EXPECT_TRUE(reapable(records, {}).empty());
 }
 
 }  // namespace troupe::maintenance

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "messaging/bson/json.hpp"
 #include "storage/engine/deterministic_engine.hpp"
 
@@ -87,26 +89,71 @@ TEST_F(CursorRegistryTest, ACursorIsUsedInItsOwnSessionOnly) {
   EXPECT_EQ(codeIn(id, mine), 0);
 }
 
-TEST_F(CursorRegistryTest, TheCursorsOfASessionEndWithIt) {
-  const SessionKey mine(std::string(16, 'm'), {}), other(std::string(16, 'o'), {});
-  const auto openIn = [&](const SessionKey& session) {
+class CursorsOfSessionsTest : public CursorRegistryTest {
+ protected:
+  int64_t openIn(const SessionKey& session) {
     auto cursor = std::make_unique<ClientCursor>();
     cursor->ns = "test.c";
     cursor->sessionKey = session;
+    cursor->lastUsed = start;
     return cursors.add(std::move(cursor));
-  };
+  }
+  /// Ids of the sessions that have cursors, read bucket by bucket.
+  std::string sessions(std::optional<TimePoint> unusedSince = {}) const {
+    std::string letters;
+    for (TablePlace place; !place.atEnd;)
+      for (const SessionKey& key : cursors.sessions(place, 1, unusedSince)) letters += key.id().front();
+    std::ranges::sort(letters);
+    return letters;
+  }
+  const SessionKey mine{std::string(16, 'm'), {}}, other{std::string(16, 'o'), {}};
+};
+
+TEST_F(CursorsOfSessionsTest, EndWithTheirSession) {
   const auto idle = openIn(mine), used = openIn(mine), another = openIn(other);
   open();
   auto pinned = pin(used);
   ASSERT_TRUE(pinned.isOK());
   EXPECT_EQ(cursors.countOf(mine), 2u);
-  EXPECT_EQ(cursors.sessions().size(), 2u);
+  EXPECT_EQ(sessions(), "mo");
   EXPECT_EQ(cursors.killOf(std::vector{mine, SessionKey(std::string(16, 'x'), {})}), 2);
   EXPECT_EQ(pin(idle).status(), ErrorCode::kCursorNotFound);
   EXPECT_FALSE(cursors.unpin(*pinned, start)) << "the one in use ends with its command";
   EXPECT_EQ(cursors.countOf(mine), 0u);
   EXPECT_TRUE(pin(another).isOK());
-  EXPECT_EQ(cursors.sessions(), std::vector{other});
+  EXPECT_EQ(sessions(), "o");
+}
+
+TEST_F(CursorsOfSessionsTest, EndInPieces) {
+  const auto used = openIn(mine);
+  for (int i = 0; i < 4; ++i) openIn(mine);
+  auto pinned = pin(used);
+  ASSERT_TRUE(pinned.isOK());
+  EXPECT_EQ(cursors.killOf(std::vector{mine}, 3), 3);
+  EXPECT_EQ(cursors.killOf(std::vector{mine}, 3), 2);
+  EXPECT_EQ(cursors.killOf(std::vector{mine}, 3), 0) << "the one in use is told once";
+}
+
+TEST_F(CursorsOfSessionsTest, AreFoundByTheIdWhoeverOwnsThem) {
+  const SessionKey anns(std::string(16, 'm'), SessionKey::ownerOf("ann@admin"));
+  openIn(mine);
+  openIn(anns);
+  openIn(other);
+  EXPECT_EQ(cursors.sessionsOf(std::string(16, 'm')).size(), 2u);
+  EXPECT_TRUE(cursors.sessionsOf(std::string(16, 'x')).empty());
+}
+
+TEST_F(CursorsOfSessionsTest, TellWhetherTheSessionIsInUse) {
+  openIn(mine);
+  const auto used = openIn(mine);
+  openIn(other);
+  EXPECT_EQ(sessions(start), "");
+  EXPECT_EQ(sessions(start + 1s), "mo");
+  auto pinned = pin(used);
+  EXPECT_EQ(sessions(start + 1s), "o");
+  ASSERT_TRUE(cursors.unpin(*pinned, start + 2s));
+  EXPECT_EQ(sessions(start + 1s), "o");
+  EXPECT_EQ(sessions(start + 3s), "mo");
 }
 
 TEST_F(CursorRegistryTest, KillingAnIdleCursorEndsIt) {

@@ -5,6 +5,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <functional>
 #include <random>
 
 #include "actors/server/session_access.hpp"
@@ -32,6 +33,13 @@ class SessionCacheTest : public ::testing::Test {
   std::vector<SessionCache::Row> rows(Which which) const {
     SessionCache::Place place;
     return sessions.look(place, 100, which);
+  }
+  /// The names of all owners, read one at a time.
+  std::string owners() const {
+    std::string names;
+    for (SessionCache::Place place; !place.atEnd;)
+      for (const auto& owner : sessions.owners(place, 1)) names += owner.name + " ";
+    return names;
   }
   void write() { sessions.noteWritten(rows(Which::kUsed)); }
 
@@ -62,11 +70,11 @@ TEST_F(SessionCacheTest, ANameIsThatOfItsDigest) {
   EXPECT_EQ(rows(Which::kLive).front().user, "");
   sessions.touch(key('b', "ann@admin"), "ann@admin", start);
   sessions.touch(key('c', "ann@admin"), "", start);
-  EXPECT_EQ(sessions.owners().size(), 1u);
+  EXPECT_EQ(owners(), "ann@admin ");
   for (const auto& row : rows(Which::kLive)) EXPECT_EQ(row.user, row.key == key('a', "ann@admin") ? "" : "ann@admin");
   for (const char id : {'a', 'b', 'c'}) sessions.end(key(id, "ann@admin"), start);
   sessions.noteDeleted(std::vector{key('a', "ann@admin"), key('b', "ann@admin"), key('c', "ann@admin")});
-  EXPECT_EQ(sessions.owners().size(), 0u) << "the name goes with the last session";
+  EXPECT_EQ(owners(), "") << "the name goes with the last session";
 }
 
 TEST_F(SessionCacheTest, TheOneUnusedForLongestGivesItsPlaceToANewOne) {
@@ -118,8 +126,10 @@ TEST_F(SessionCacheTest, AnEndedSessionIsKeptUntilItWasDeleted) {
   EXPECT_EQ(sessions.size(), 0u);
   EXPECT_FALSE(sessions.contains(key('a')));
   EXPECT_EQ(those(Which::kEnded), "ab");
+  EXPECT_EQ(sessions.ended(), 2u);
   sessions.noteDeleted(std::vector{key('a'), key('b')});
   EXPECT_EQ(those(Which::kEnded), "");
+  EXPECT_EQ(sessions.ended(), 0u);
 }
 
 TEST_F(SessionCacheTest, AnEndedSessionThatIsUsedAgainIsOne) {
@@ -134,6 +144,8 @@ TEST_F(SessionCacheTest, AnEndedSessionIsNotDeletedWhileItRuns) {
   auto use = sessions.use(key('a'), "", start);
   sessions.end(key('a'), start);
   EXPECT_EQ(those(Which::kEnded), "");
+  sessions.noteDeleted(std::vector{key('a')});
+  EXPECT_EQ(those(Which::kUsed), "") << "nor does it come back";
   use = {};
   EXPECT_EQ(those(Which::kEnded), "a");
 }
@@ -166,20 +178,60 @@ TEST_F(SessionCacheTest, WithoutACollectionIdleSessionsEnd) {
   EXPECT_EQ(those(Which::kLive), "ab");
 }
 
-TEST_F(SessionCacheTest, PagesGoFromTheLastUsedOne) {
-  most = 100;
-  for (const char name : {'a', 'b', 'c', 'd'}) sessions.touch(key(name), "", start + std::chrono::seconds(name));
-  sessions.end(key('b'), start);
-  const auto letters = [](const std::vector<SessionCache::Row>& page) {
+class SessionPagesTest : public SessionCacheTest {
+ protected:
+  SessionPagesTest() {
+    most = 100;
+    for (const char name : {'a', 'b', 'c', 'd', 'e'}) sessions.touch(key(name), "", start);
+  }
+  static std::string letters(const std::vector<SessionCache::Row>& rows) {
     std::string text;
-    for (const auto& row : page) text += row.key.id().front();
+    for (const auto& row : rows) text += row.key.id().front();
     return text;
-  };
-  EXPECT_EQ(letters(sessions.recent(nullptr, 2)), "dc");
-  const SessionKey last = key('c');
-  EXPECT_EQ(letters(sessions.recent(&last, 2)), "a");
-  const SessionKey gone = key('x');
-  EXPECT_EQ(letters(sessions.recent(&gone, 2)), "");
+  }
+  /// The sessions behind a mark that has lost its place, of pieces of the table.
+  std::string older(const SessionCache::Mark& mark, size_t count) const {
+    EXPECT_FALSE(sessions.recent(mark, count).has_value());
+    std::vector<SessionCache::Row> rows;
+    for (SessionCache::Place place; !place.atEnd;) sessions.addOlder(place, mark.useNumber, count, rows);
+    std::ranges::sort(rows, std::greater(), &SessionCache::Row::useNumber);
+    return letters(rows);
+  }
+};
+
+TEST_F(SessionPagesTest, GoFromTheLastUsedOne) {
+  sessions.end(key('b'), start);
+  const auto first = sessions.recent({}, 2);
+  EXPECT_EQ(letters(first->rows), "ed");
+  const auto second = sessions.recent(first->next, 2);
+  EXPECT_EQ(letters(second->rows), "ca");
+  EXPECT_FALSE(second->next.has_value());
+}
+
+TEST_F(SessionPagesTest, GoOnBehindASessionThatWasUsedMeanwhile) {
+  const auto first = sessions.recent({}, 2);
+  sessions.touch(key('d'), "", start);
+  EXPECT_EQ(older(*first->next, 2), "cb") << "not d, which is first now, and was shown";
+  EXPECT_EQ(older(*first->next, 10), "cba");
+}
+
+TEST_F(SessionPagesTest, GoOnBehindASessionThatHasEndedMeanwhile) {
+  const auto first = sessions.recent({}, 2);
+  sessions.end(key('d'), start);
+  EXPECT_EQ(older(*first->next, 2), "cb");
+  sessions.noteDeleted(std::vector{key('d')});
+  EXPECT_EQ(older(*first->next, 2), "cb");
+  sessions.touch(key('d'), "", start);  // another of that id
+  EXPECT_EQ(older(*first->next, 2), "cb");
+}
+
+TEST_F(SessionPagesTest, TheOnlySessionThatWasEndedIsFoundWhenItIsUsedAgain) {
+  for (const char name : {'a', 'b', 'c', 'd'}) sessions.end(key(name), start);
+  sessions.noteDeleted(std::vector{key('a'), key('b'), key('c'), key('d')});
+  sessions.end(key('e'), start);
+  EXPECT_EQ(letters(sessions.recent({}, 10)->rows), "");
+  sessions.touch(key('e'), "", start);
+  EXPECT_EQ(letters(sessions.recent({}, 10)->rows), "e");
 }
 
 TEST_F(SessionCacheTest, ManySessionsOfOneIdAreFound) {
@@ -260,6 +312,21 @@ TEST_F(SessionAccessTest, AnIdMustBeAUuid) {
   EXPECT_EQ(sessionOf(nobody, R"({"id": "abc"})"_json).status(), ErrorCode::kTypeMismatch);
   const auto shortId = bson::doc("id", bson::Binary{bson::kBinaryUuid, "abc"});
   EXPECT_EQ(sessionOf(nobody, shortId).status(), ErrorCode::kInvalidUUID);
+}
+
+TEST_F(SessionAccessTest, OnlyFieldsOfSessionsAreTaken) {
+  const Client nobody(1, "n", false, false);
+  Client cluster(1, "c", false, false);
+  logIn(cluster, "__system", "local");
+  const auto with = [](std::string_view field) {
+    return bson::doc("id", bson::Binary{bson::kBinaryUuid, std::string(16, 'a')}, field, int64_t{1});
+  };
+  EXPECT_EQ(sessionOf(nobody, with("color")).status(), ErrorCode::kUnknownField);
+  EXPECT_EQ(sessionOf(cluster, with("color")).status(), ErrorCode::kUnknownField);
+  for (const char* field : {"txnNumber", "txnUUID"}) {
+    EXPECT_EQ(sessionOf(nobody, with(field)).status(), ErrorCode::kInvalidOptions) << field;
+    EXPECT_TRUE(sessionOf(cluster, with(field)).isOK()) << field;
+  }
 }
 
 }  // namespace troupe::server

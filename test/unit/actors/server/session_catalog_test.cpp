@@ -66,10 +66,13 @@ class SessionCatalogTest : public commands::CommandTest {
     return rows.empty() ? FamilyRow{} : rows.front();
   }
   size_t killAll() {
-    const size_t killed = catalog.kill([](std::string_view) { return true; });
+    size_t killed = 0;
+    for (TablePlace place; !place.atEnd;)
+      for (const SessionKey& family : catalog.look(place, 3)) killed += catalog.kill(family);
     server.node.run();
     return killed;
   }
+  static SessionKey keyOf(char id) { return {std::string(16, id), std::string(32, 'u')}; }
 
   SessionCatalog& catalog = *server.server->sessionCatalog;
   const ServerContext& context = *server.server;
@@ -87,6 +90,9 @@ TEST_F(SessionCatalogTest, AParentAndItsChildrenAreCheckedOutTogether) {  // SES
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].key, sessionOf('a').familyKey());
   EXPECT_EQ(rows[0].waiters, 1u);
+  EXPECT_EQ(catalog.waitersOf(keyOf('a')), 1u);
+  EXPECT_EQ(catalog.waitersOf(keyOf('b')) + catalog.waitersOf(keyOf('x')), 0u);
+  EXPECT_EQ(catalog.keysOf(std::string(16, 'a')), std::vector{keyOf('a')});
   EXPECT_EQ(rows[0].operationId, 77);
   const TimePoint first = rows[0].lastCheckOut;
   server.node.advance(1s);
@@ -145,7 +151,8 @@ TEST_F(SessionCatalogTest, AKillEndsTheOperationOfAChildAndThoseThatWait) {  // 
   begin(waiting, sessionOf('a'));
   begin(stranger, sessionOf('b'));
   const std::string key = sessionOf('a').familyKey();
-  EXPECT_EQ(catalog.kill([&](std::string_view family) { return family == key; }), 1u);
+  EXPECT_FALSE(catalog.kill(keyOf('x')));
+  EXPECT_TRUE(catalog.kill(keyOf('a')));
   server.node.run();
   EXPECT_EQ(child.operation.checkForInterrupt({}), ErrorCode::kInterrupted);
   EXPECT_EQ(waiting.code(), ErrorCode::kInterrupted);

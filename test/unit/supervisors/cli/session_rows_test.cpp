@@ -7,7 +7,7 @@ namespace {
 
 const Paint kUnpainted(false);
 
-TEST(SessionRows, TellWhatASessionDoes) {
+TEST(SessionRowsTest, TellWhatASessionDoes) {
   const bson::Document idle = bson::doc("session", "30313233-3435-3637-3839-616263646566", "user", "", "lastUse",
                                         bson::Date{5'000}, "openCursors", 2, "waiters", 0);
   const bson::Document running = bson::doc("session", "40313233-3435-3637-3839-616263646566", "user", "ann@admin",
@@ -20,6 +20,14 @@ TEST(SessionRows, TellWhatASessionDoes) {
   EXPECT_EQ(shown.find("of"), std::string::npos) << "all are shown";
   EXPECT_NE(renderSessions({idle}, 1'234, 15'000, 200, kUnpainted).find("1 of 1,234 sessions"), std::string::npos);
   EXPECT_EQ(renderSessions({}, 0, 15'000, 200, kUnpainted), "No session was used on this node lately.\n");
+}
+
+TEST(SessionRowsTest, ComeOnceEach) {
+  const auto row = [](int id) { return bson::doc("_id", bson::doc("id", id), "user", "ann@admin"); };
+  SessionRows rows;
+  rows.add(bson::doc("sessions", std::vector{row(1), row(2)}));
+  rows.add(bson::doc("sessions", std::vector{row(2), row(3)}));
+  EXPECT_EQ(rows.rows(), (std::vector{row(1), row(2), row(3)}));
 }
 
 }  // namespace
