@@ -1,5 +1,7 @@
 """Replica sets of real processes for the tests: members, sets, and what operators ask of them."""
+import queue
 import shutil
+import socket
 import threading
 import time
 import urllib.request
@@ -69,11 +71,82 @@ class Member(Server):
             urllib.request.urlopen(request, timeout=20 * SLOWNESS).close()
 
 
+class Distance:
+    """Stands before a member: what others send it arrives later by `seconds`. Its own messages go their way at once."""
+
+    def __init__(self):
+        self.seconds, self.target = 0, None
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self._listener.close()
+
+    def _accept(self):
+        while True:
+            try:
+                one, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                other = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                one.close()  # the member is down
+                continue
+            for source, to, is_delayed in ((one, other, True), (other, one, False)):
+                on_the_way = queue.SimpleQueue()
+                threading.Thread(target=self._receive, args=(source, on_the_way, is_delayed), daemon=True).start()
+                threading.Thread(target=self._deliver, args=(on_the_way, source, to), daemon=True).start()
+
+    def _receive(self, source, on_the_way, is_delayed):
+        data = b"more"
+        while data:
+            try:
+                data = source.recv(65536)
+            except OSError:
+                data = b""
+            on_the_way.put((time.monotonic() + (self.seconds if is_delayed else 0), data))
+
+    @staticmethod
+    def _deliver(on_the_way, source, to):
+        while True:
+            due, data = on_the_way.get()
+            time.sleep(max(0, due - time.monotonic()))
+            try:
+                if not data:
+                    break
+                to.sendall(data)
+            except OSError:
+                break
+        for end in (source, to):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class DistantMember(Member):
+    """A member that the others reach only through its `distance`; the tests reach it at once."""
+
+    def __init__(self, *options):
+        super().__init__(*options)
+        self.distance = Distance()
+        self.distance.target = self.port
+        name = f"127.0.0.1:{self.distance.port}"
+        self.options[self.options.index(self.name)] = name
+        self.name = name
+
+    def discard(self):
+        super().discard()
+        self.distance.close()
+
+
 class Set:
     """Some members, initiated with short time-outs. Give settings by name, and fields of a member as m0, m1, ..."""
 
-    def __init__(self, count=3, *options, election_timeout_ms=ELECTION_TIMEOUT_MS, **fields):
-        self.members = [Member(*options) for _ in range(count)]
+    def __init__(self, count=3, *options, election_timeout_ms=ELECTION_TIMEOUT_MS, kind=Member, **fields):
+        self.members = [kind(*options) for _ in range(count)]
         self.config = {
             "_id": "rs", "version": 1,
             "members": [{"_id": i, "host": m.name, **fields.get(f"m{i}", {})} for i, m in enumerate(self.members)],
@@ -172,6 +245,21 @@ def cut(a, b):
 def mend(a, b):
     a.links("resume", b)
     b.links("resume", a)
+
+
+class Frozen:
+    """A member that applies nothing meanwhile, and says and serves what it has."""
+
+    def __init__(self, member):
+        self._member = member
+
+    def __enter__(self):
+        self._member.command({"fsync": 1, "lock": True})
+        return self._member
+
+    def __exit__(self, *_):
+        if self._member.running():
+            self._member.command("fsyncUnlock")
 
 
 def rollback_id(member):
