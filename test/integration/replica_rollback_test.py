@@ -13,6 +13,7 @@ from replica_set_support import MAJORITY, Background, Parted, Set, client_of, cu
 from support import SLOWNESS, eventually
 
 ALONE = WriteConcern(w=1)
+ALL = WriteConcern(w=3, wtimeout=int(30_000 * SLOWNESS))
 
 
 class Rollback(unittest.TestCase):
@@ -168,20 +169,29 @@ class Rollback(unittest.TestCase):
                 client.app.get_collection("items", write_concern=MAJORITY).insert_many([{"_id": i, "n": i} for i in range(200)])
             parted = Parted(group)
             old = parted.old
-            old.command({"configureFailPoint": "hangIndexBuild", "mode": "alwaysOn"})
+            old.command({"configureFailPoint": "hangIndexBuild", "mode": {"skip": 1}})  # it is held once it has begun
             parted.part()
-            building = Background(old, {"createIndexes": "items"}, db="app", indexes=[{"key": {"n": 1}, "name": "n_1"}], writeConcern={"w": 1})
-            self.assertTrue(eventually(lambda: '"hangIndexBuild"' in old.log() or self.builds(old)), old.log_tail(20))
+            wanted = [{"key": {"n": 1}, "name": "n_1"}]
+            building = Background(old, {"createIndexes": "items"}, db="app", indexes=wanted, writeConcern={"w": 1})
+            self.assertTrue(eventually(lambda: "scanning" in old.phases("services/index-builds")), old.log_tail(20))
             parted.await_successor()
+            self.assertEqual(building.join()["codeName"], "InterruptedDueToReplStateChange")
             parted.write_on_the_new_branch({"_id": "new"})
             parted.mend()
+            self.assertTrue(eventually(lambda: "stopping" in old.phases("replication/rollback")), old.log_tail(20))
+            looks = self.looks(old)
+            self.assertTrue(eventually(lambda: self.looks(old) > looks + 5))
+            self.assertEqual(old.phases("replication/rollback"), ["stopping"], "it waits for the build")
+            self.assertNotIn("The newest entry that both logs have", old.log())
+            old.command({"configureFailPoint": "hangIndexBuild", "mode": "off"})
             parted.await_rollback()
-            print(building.join())
-            print([l[:400] for l in old.log().splitlines() if '"INDEX"' in l or '"REPL' in l or 'ROLLBACK' in l][-40:])
             self.assert_same(group)
+            with old.client(readPreference="secondary") as client:
+                self.assertEqual(sorted(client.app.items.index_information()), ["_id_"])
 
-    def builds(self, member):
-        return [op for op in member.command("currentOp")["inprog"] if "createIndexes" in str(op.get("command")) or "ndex" in str(op.get("msg"))]
+    def looks(self, member):
+        """How often the held build has looked whether it may go on."""
+        return member.command("getParameter", **{"failpoint.hangIndexBuild": 1})["failpoint.hangIndexBuild"]["timesEntered"]
 
     def test_a_step_that_fails_ends_the_process_and_a_start_goes_on(self):  # RBK-015
         with Set() as group:
@@ -208,7 +218,7 @@ class Rollback(unittest.TestCase):
         with Set(3, "--setParameter", "writePeriodicNoops=false") as group:
             group.initiate()
             with client_of(group) as client:
-                client.app.get_collection("items", write_concern=WriteConcern(w=3, wtimeout=int(30_000 * SLOWNESS))).insert_one({"_id": "before"})
+                client.app.get_collection("items", write_concern=ALL).insert_one({"_id": "before"})
             parted = Parted(group)
             parted.part()
             parted.await_successor()

@@ -63,6 +63,11 @@ class Member(Server):
     def metrics(self):
         return self.ask("serverStatus")
 
+    def phases(self, actor):
+        """Of an actor of its tree, and of those below it."""
+        rows = self.command("actorTree", filter={"under": f"/node/{actor}"}, cursor={"batchSize": 1000})["cursor"]["firstBatch"]
+        return [row["phase"] for row in rows]
+
     def links(self, action, *others):
         """`park` cuts what this member says to others, `resume` lets it through again."""
         for other in others:
@@ -76,6 +81,7 @@ class Distance:
 
     def __init__(self):
         self.seconds, self.target = 0, None
+        self.passed = bytearray()  # what others have sent, as it came
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -106,6 +112,8 @@ class Distance:
                 data = source.recv(65536)
             except OSError:
                 data = b""
+            if is_delayed:
+                self.passed += data
             on_the_way.put((time.monotonic() + (self.seconds if is_delayed else 0), data))
 
     @staticmethod
