@@ -77,10 +77,12 @@ class Member(Server):
 
 
 class Distance:
-    """Stands before a member: what others send it arrives later by `seconds`. Its own messages go their way at once."""
+    """Stands before a member: what others send it arrives later by `seconds`. Its own messages go their way at once.
+
+    `held`: a member and some bytes. From these on, what comes over a link of that member waits until `held` is None again."""
 
     def __init__(self):
-        self.seconds, self.target = 0, None
+        self.seconds, self.target, self.held = 0, None, None
         self.passed = bytearray()  # what others have sent, as it came
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
@@ -103,7 +105,7 @@ class Distance:
             for source, to, is_delayed in ((one, other, True), (other, one, False)):
                 on_the_way = queue.SimpleQueue()
                 threading.Thread(target=self._receive, args=(source, on_the_way, is_delayed), daemon=True).start()
-                threading.Thread(target=self._deliver, args=(on_the_way, source, to), daemon=True).start()
+                threading.Thread(target=self._deliver, args=(on_the_way, source, to, is_delayed), daemon=True).start()
 
     def _receive(self, source, on_the_way, is_delayed):
         data = b"more"
@@ -116,11 +118,15 @@ class Distance:
                 self.passed += data
             on_the_way.put((time.monotonic() + (self.seconds if is_delayed else 0), data))
 
-    @staticmethod
-    def _deliver(on_the_way, source, to):
+    def _deliver(self, on_the_way, source, to, is_delayed):
+        greeting = b""  # it has the name of the node that has opened the link
         while True:
             due, data = on_the_way.get()
+            greeting = greeting or data
             time.sleep(max(0, due - time.monotonic()))
+            if is_delayed and self.held and self.held[0].name.encode() in greeting and self.held[1] in data:
+                while self.held:
+                    time.sleep(0.02)
             try:
                 if not data:
                     break
@@ -277,9 +283,10 @@ def rollback_id(member):
 class Parted:
     """A primary that nobody hears any more, and the two others, of which one leads after a while."""
 
-    def __init__(self, group):
+    def __init__(self, group, bystanders=()):
+        """Of the bystanders the old primary is not parted."""
         self.group, self.old = group, group.settled()
-        self.rest = group.others(self.old)
+        self.rest = [m for m in group.others(self.old) if m not in bystanders]
         self.id_before = rollback_id(self.old)
 
     def part(self):
