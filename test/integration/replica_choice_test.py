@@ -50,8 +50,16 @@ class Choice(unittest.TestCase):
         self.write(ALL)
 
     def fetches_from(self, member, source):
-        member.command("replSetSyncFrom", source.name)
-        self.assertTrue(eventually(lambda: member.status()["syncSourceHost"] == source.name), tail(member))
+        """Asks again for a source that could not be probed: the link to one that was just started may not be open yet."""
+        def has_source():
+            return member.status()["syncSourceHost"] == source.name
+
+        def is_fetching():
+            if has_source():
+                return member.phases("replication/fetcher") == ["fetching"] and has_source()
+            member.command("replSetSyncFrom", source.name)
+            return False
+        self.assertTrue(eventually(is_fetching), tail(member))
 
     def write(self, concern=WriteConcern(w=1)):
         with self.primary.client() as client:
