@@ -168,9 +168,9 @@ class InitialSync(unittest.TestCase):
             building = Background(source, {"createIndexes": "items"}, db="app", indexes=wanted, writeConcern={"w": 1})
             self.assertTrue(eventually(lambda: "scanning" in source.phases("services/index-builds")), source.log_tail(20))
             member = self.add(group)
+            self.assertTrue(eventually(lambda: member.hello().get("secondary"), 60), member.log_tail(40))
             with member.client(readPreference="secondary") as own:
                 items = own.app.items
-                self.assertTrue(eventually(lambda: member.hello().get("secondary"), 60), member.log_tail(40))
                 self.assertEqual(len(list(items.find())), 1000)
                 self.assertEqual(items.count_documents({"n": {"$gte": 500}}), 500)
                 with source.client() as client:
