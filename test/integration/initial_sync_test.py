@@ -3,9 +3,10 @@ import threading
 import unittest
 
 from pymongo import ReadPreference
+from pymongo.write_concern import WriteConcern
 
-from replica_set_support import MAJORITY, Member, Set, client_of, hash_of
-from support import eventually
+from replica_set_support import MAJORITY, Background, DistantMember, Member, Set, client_of, hash_of
+from support import SLOWNESS, eventually
 
 
 def end_of_log(member, direction):
@@ -140,6 +141,48 @@ class InitialSync(unittest.TestCase):
             group.have_data(60)
             with client_of(group) as client:
                 client.app.get_collection("items", write_concern=MAJORITY).insert_one({"_id": 1})
+            self.assert_same(group)
+
+    def test_documents_come_in_many_batches_for_one_request(self):  # ISY-011
+        with Set(1, kind=DistantMember) as group:
+            source = group.initiate()
+            with source.client() as client:
+                for first in range(0, 60, 15):  # 30 MB: what is sent ahead is less, and a batch far less
+                    client.app.items.insert_many([{"_id": i, "text": "x" * 500_000} for i in range(first, first + 15)])
+            del source.distance.passed[:]
+            self.add(group)
+            group.have_data(60)
+            self.assert_same(group)
+            asked = bytes(source.distance.passed)
+            self.assertIn(b"find\0", asked)
+            self.assertNotIn(b"getMore\0", asked)
+            self.assertLess(len(asked), 1_000_000, "the copy came from there")
+
+    def test_a_new_member_shows_all_data_beside_an_index_build(self):  # REP-055
+        with Set(1) as group:
+            source = group.initiate()
+            with source.client() as client:
+                client.app.items.insert_many([{"_id": i, "n": i} for i in range(1000)])
+            source.command({"configureFailPoint": "hangIndexBuild", "mode": {"skip": 1}})  # it is held once it has begun
+            wanted = [{"key": {"n": 1}, "name": "n_1"}]
+            building = Background(source, {"createIndexes": "items"}, db="app", indexes=wanted, writeConcern={"w": 1})
+            self.assertTrue(eventually(lambda: "scanning" in source.phases("services/index-builds")), source.log_tail(20))
+            member = self.add(group)
+            self.assertTrue(eventually(lambda: member.hello().get("secondary"), 60), member.log_tail(40))
+            with member.client(readPreference="secondary") as own:
+                items = own.app.items
+                self.assertEqual(len(list(items.find())), 1000)
+                self.assertEqual(items.count_documents({"n": {"$gte": 500}}), 500)
+                with source.client() as client:
+                    on_both = client.app.get_collection("items", write_concern=WriteConcern(w=2, wtimeout=int(30_000 * SLOWNESS)))
+                    on_both.insert_one({"_id": 1000, "n": 1000})
+                self.assertEqual(items.count_documents({"n": {"$gte": 500}}), 501)
+                self.assertEqual(list(items.index_information()), ["_id_"])
+                source.command({"configureFailPoint": "hangIndexBuild", "mode": "off"})
+                self.assertEqual(building.join()["ok"], 1)
+                self.assertTrue(eventually(lambda: "n_1" in items.index_information()), member.log_tail(40))
+                self.assertEqual(len(list(items.find({"n": {"$gte": 500}}, hint="n_1"))), 501)
+                self.assertTrue(own.app.command("validate", "items", full=True)["valid"])
             self.assert_same(group)
 
 

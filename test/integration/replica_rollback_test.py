@@ -9,10 +9,11 @@ import pymongo.errors
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
-from replica_set_support import MAJORITY, Parted, Set, client_of, cut, documents_of, hash_of, mend, rollback_id
+from replica_set_support import MAJORITY, Background, Parted, Set, client_of, cut, documents_of, hash_of, mend, rollback_id
 from support import SLOWNESS, eventually
 
 ALONE = WriteConcern(w=1)
+ALL = WriteConcern(w=3, wtimeout=int(30_000 * SLOWNESS))
 
 
 class Rollback(unittest.TestCase):
@@ -160,6 +161,74 @@ class Rollback(unittest.TestCase):
             self.assert_same(group)
             found = {d["_id"] for d in documents_of(group.primary())}
             self.assertEqual([w for w in acknowledged if w not in found], [])
+
+    def test_an_index_build_ends_before_the_logs_are_compared(self):  # RBK-003
+        with Set() as group:
+            group.initiate()
+            with client_of(group) as client:
+                client.app.get_collection("items", write_concern=MAJORITY).insert_many([{"_id": i, "n": i} for i in range(200)])
+            parted = Parted(group)
+            old = parted.old
+            old.command({"configureFailPoint": "hangIndexBuild", "mode": {"skip": 1}})  # it is held once it has begun
+            parted.part()
+            wanted = [{"key": {"n": 1}, "name": "n_1"}]
+            building = Background(old, {"createIndexes": "items"}, db="app", indexes=wanted, writeConcern={"w": 1})
+            self.assertTrue(eventually(lambda: "scanning" in old.phases("services/index-builds")), old.log_tail(20))
+            parted.await_successor()
+            self.assertEqual(building.join()["codeName"], "InterruptedDueToReplStateChange")
+            parted.write_on_the_new_branch({"_id": "new"})
+            parted.mend()
+            self.assertTrue(eventually(lambda: "stopping" in old.phases("replication/rollback")), old.log_tail(20))
+            looks = self.looks(old)
+            self.assertTrue(eventually(lambda: self.looks(old) > looks + 5))
+            self.assertEqual(old.phases("replication/rollback"), ["stopping"], "it waits for the build")
+            self.assertNotIn("The newest entry that both logs have", old.log())
+            old.command({"configureFailPoint": "hangIndexBuild", "mode": "off"})
+            parted.await_rollback()
+            self.assert_same(group)
+            with old.client(readPreference="secondary") as client:
+                self.assertEqual(sorted(client.app.items.index_information()), ["_id_"])
+
+    def looks(self, member):
+        """How often the held build has looked whether it may go on."""
+        return member.command("getParameter", **{"failpoint.hangIndexBuild": 1})["failpoint.hangIndexBuild"]["timesEntered"]
+
+    def test_a_step_that_fails_ends_the_process_and_a_start_goes_on(self):  # RBK-015
+        with Set() as group:
+            group.initiate()
+            parted = Parted(group)
+            with parted.old.client() as client:
+                parted.part()
+                client.app.get_collection("items", write_concern=ALONE).insert_one({"_id": "alone"})
+            parted.await_successor()
+            parted.write_on_the_new_branch({"_id": "new"})
+            in_the_way = parted.old.dbpath / "rollback"  # where a folder is to be made
+            in_the_way.write_text("no folder")
+            parted.mend()
+            self.assertTrue(eventually(lambda: not parted.old.running(), 60), parted.old.log_tail(40))
+            self.assertNotEqual(parted.old.process.returncode, 0)
+            self.assertIn("The rollback cannot be ended: this node ends", parted.old.log())
+            in_the_way.unlink()
+            parted.old.start()
+            parted.await_rollback()
+            self.assert_same(group)
+            self.assertEqual([d["_id"] for d in documents_of(parted.old)], ["new"])
+
+    def test_a_primary_that_wrote_nothing_alone_takes_nothing_back(self):  # RBK-018
+        with Set(3, "--setParameter", "writePeriodicNoops=false") as group:
+            group.initiate()
+            with client_of(group) as client:
+                client.app.get_collection("items", write_concern=ALL).insert_one({"_id": "before"})
+            parted = Parted(group)
+            parted.part()
+            parted.await_successor()
+            parted.write_on_the_new_branch({"_id": "new"})
+            parted.mend()
+            group.settled(60)
+            self.assert_same(group)
+            self.assertEqual([d["_id"] for d in documents_of(parted.old)], ["before", "new"])
+            self.assertEqual(rollback_id(parted.old), parted.id_before)
+            self.assertNotIn("The state is ROLLBACK", parted.old.log())
 
 
 if __name__ == "__main__":

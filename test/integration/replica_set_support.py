@@ -1,5 +1,7 @@
 """Replica sets of real processes for the tests: members, sets, and what operators ask of them."""
+import queue
 import shutil
+import socket
 import threading
 import time
 import urllib.request
@@ -61,6 +63,11 @@ class Member(Server):
     def metrics(self):
         return self.ask("serverStatus")
 
+    def phases(self, actor):
+        """Of an actor of its tree, and of those below it."""
+        rows = self.command("actorTree", filter={"under": f"/node/{actor}"}, cursor={"batchSize": 1000})["cursor"]["firstBatch"]
+        return [row["phase"] for row in rows]
+
     def links(self, action, *others):
         """`park` cuts what this member says to others, `resume` lets it through again."""
         for other in others:
@@ -69,11 +76,91 @@ class Member(Server):
             urllib.request.urlopen(request, timeout=20 * SLOWNESS).close()
 
 
+class Distance:
+    """Stands before a member: what others send it arrives later by `seconds`. Its own messages go their way at once.
+
+    `held`: a member and some bytes. From these on, what comes over a link of that member waits until `held` is None again."""
+
+    def __init__(self):
+        self.seconds, self.target, self.held = 0, None, None
+        self.passed = bytearray()  # what others have sent, as it came
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self._listener.close()
+
+    def _accept(self):
+        while True:
+            try:
+                one, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                other = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                one.close()  # the member is down
+                continue
+            for source, to, is_delayed in ((one, other, True), (other, one, False)):
+                on_the_way = queue.SimpleQueue()
+                threading.Thread(target=self._receive, args=(source, on_the_way, is_delayed), daemon=True).start()
+                threading.Thread(target=self._deliver, args=(on_the_way, source, to, is_delayed), daemon=True).start()
+
+    def _receive(self, source, on_the_way, is_delayed):
+        data = b"more"
+        while data:
+            try:
+                data = source.recv(65536)
+            except OSError:
+                data = b""
+            if is_delayed:
+                self.passed += data
+            on_the_way.put((time.monotonic() + (self.seconds if is_delayed else 0), data))
+
+    def _deliver(self, on_the_way, source, to, is_delayed):
+        greeting = b""  # it has the name of the node that has opened the link
+        while True:
+            due, data = on_the_way.get()
+            greeting = greeting or data
+            time.sleep(max(0, due - time.monotonic()))
+            if is_delayed and self.held and self.held[0].name.encode() in greeting and self.held[1] in data:
+                while self.held:
+                    time.sleep(0.02)
+            try:
+                if not data:
+                    break
+                to.sendall(data)
+            except OSError:
+                break
+        for end in (source, to):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class DistantMember(Member):
+    """A member that the others reach only through its `distance`; the tests reach it at once."""
+
+    def __init__(self, *options):
+        super().__init__(*options)
+        self.distance = Distance()
+        self.distance.target = self.port
+        name = f"127.0.0.1:{self.distance.port}"
+        self.options[self.options.index(self.name)] = name
+        self.name = name
+
+    def discard(self):
+        super().discard()
+        self.distance.close()
+
+
 class Set:
     """Some members, initiated with short time-outs. Give settings by name, and fields of a member as m0, m1, ..."""
 
-    def __init__(self, count=3, *options, election_timeout_ms=ELECTION_TIMEOUT_MS, **fields):
-        self.members = [Member(*options) for _ in range(count)]
+    def __init__(self, count=3, *options, election_timeout_ms=ELECTION_TIMEOUT_MS, kind=Member, **fields):
+        self.members = [kind(*options) for _ in range(count)]
         self.config = {
             "_id": "rs", "version": 1,
             "members": [{"_id": i, "host": m.name, **fields.get(f"m{i}", {})} for i, m in enumerate(self.members)],
@@ -174,6 +261,21 @@ def mend(a, b):
     b.links("resume", a)
 
 
+class Frozen:
+    """A member that applies nothing meanwhile, and says and serves what it has."""
+
+    def __init__(self, member):
+        self._member = member
+
+    def __enter__(self):
+        self._member.command({"fsync": 1, "lock": True})
+        return self._member
+
+    def __exit__(self, *_):
+        if self._member.running():
+            self._member.command("fsyncUnlock")
+
+
 def rollback_id(member):
     return member.command("replSetGetRBID")["rbid"]
 
@@ -181,9 +283,10 @@ def rollback_id(member):
 class Parted:
     """A primary that nobody hears any more, and the two others, of which one leads after a while."""
 
-    def __init__(self, group):
+    def __init__(self, group, bystanders=()):
+        """Of the bystanders the old primary is not parted."""
         self.group, self.old = group, group.settled()
-        self.rest = group.others(self.old)
+        self.rest = [m for m in group.others(self.old) if m not in bystanders]
         self.id_before = rollback_id(self.old)
 
     def part(self):
