@@ -32,6 +32,13 @@ void noteWork(ServerContext& server, WorkBySession& work) {
   });
 }
 
+/// That the operation which has the session was told of and has not answered yet (SES-011).
+int64_t killsOf(const ServerContext& server, const SessionKey& key) {
+  if (!server.sessionCatalog) return 0;
+  const auto family = server.sessionCatalog->family(key.bytes());
+  return family ? static_cast<int64_t>(family->kills) : 0;
+}
+
 std::string shownId(const SessionKey& key) {
   bson::Uuid uuid;
   std::ranges::copy(key.id(), uuid.bytes.begin());
@@ -56,7 +63,7 @@ std::vector<bson::Document> sessionRows(ServerContext& server, const SessionKey*
     row.append("lastUse", bson::Date{wall - idle});
     row.append("openCursors", static_cast<int64_t>(server.cursors.countOf(session.key)));
     if (!its.first.empty()) row.append("operation", its.first);
-    row.append("waiters", std::max<int64_t>(0, its.numbered - 1));
+    row.append("waiters", std::max<int64_t>(0, its.numbered - 1)).append("kills", killsOf(server, session.key));
     rows.push_back(row.finish());
   }
   return rows;

@@ -15,7 +15,8 @@ using namespace server;
 
 /// Rows of sessionInfo and of the admin page: the sessions of this node, the one used last first, `most` of them behind
 /// `after` (null: from the first): {_id: {id, uid}, session: the id as text, user, lastUse, openCursors, operation?:
-/// {opid, command, ns}, waiters}. Waiters: numbered commands that await the session.
+/// {opid, command, ns}, waiters, kills}. Waiters: numbered commands that await the session. Kills: that the command
+/// which has it was told of and has not answered yet.
 std::vector<bson::Document> sessionRows(ServerContext& server, const SessionKey* after, size_t most);
 
 /// A choice of sessions to be killed.

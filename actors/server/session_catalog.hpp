@@ -135,6 +135,8 @@ class SessionCatalog final : public storage::WriteObserver {
   /// data (SES-013).
   void invalidateAll();
   std::vector<FamilyRow> families() const;
+  /// Nothing when the family is not remembered.
+  std::optional<FamilyRow> family(std::string_view familyKey) const;
   size_t size() const;
 
   DroppedChildren& droppedChildren() { return dropped_; }
@@ -157,6 +159,7 @@ class SessionCatalog final : public storage::WriteObserver {
 
   // With the lock held.
   Family& find(const storage::SessionId& session);
+  static FamilyRow rowOf(const Family& family);
   void makeRoom();
   CheckedOut handOver(const Environment& environment, Family& family, const storage::SessionId& session,
                       int64_t ticket);
