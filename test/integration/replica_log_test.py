@@ -1,6 +1,7 @@
 """What the logs and the data of real members have in common: whatever writers, kills and removals there were."""
 import datetime
 import threading
+import time
 import unittest
 
 import pymongo
@@ -149,6 +150,30 @@ class Reads(Logs):
         end()
         self.assertGreater(len(seen), 20, "it was written meanwhile")
         self.assert_alike(group)
+
+
+class Truncation(Logs):
+    def test_what_a_replay_needs_stays_although_the_log_has_outgrown_its_size(self):
+        group = self.begin("--oplogSize", "1", "--syncdelay", "0")
+        primary = group.primary()
+        items = self.client.app.get_collection("items", write_concern=MAJORITY)
+        items.insert_one({"_id": "first"})
+
+        def size():
+            return primary.ask({"collStats": "oplog.rs"}, db="local")["size"]
+        items.insert_many([{"_id": i, "text": "x" * 10_000} for i in range(400)])
+        truncations = primary.metrics()["oplogTruncation"]["truncateCount"]
+        time.sleep(3)  # the trimmer looks once a second
+        self.assertGreater(size(), 4_000_000)
+        self.assertEqual(primary.metrics()["oplogTruncation"]["truncateCount"], truncations)
+        primary.kill()
+        primary.start()
+        primary = group.settled(60)
+        self.assert_alike(group)
+        self.assertEqual(self.client.app.items.count_documents({}), 401)
+        items.insert_one({"_id": "last"})
+        primary.command("fsync")
+        self.assertTrue(eventually(lambda: size() < 2_500_000), size())
 
 
 class Removals(Logs):
