@@ -1,5 +1,6 @@
 """What the logs and the data of real members have in common: whatever writers, kills and removals there were."""
 import datetime
+import json
 import threading
 import time
 import unittest
@@ -73,7 +74,8 @@ class Logs(unittest.TestCase):
 
 class Writers(Logs):
     def test_parallel_writers_and_kills_of_a_member_leave_no_gap(self):
-        group = self.begin("--setParameter", "enableFlowControl=false")
+        """Checkpoints of the member fall in between: each holds all collections as of one time, from which its log goes on."""
+        group = self.begin("--setParameter", "enableFlowControl=false", "--syncdelay", "1")
         collections = [self.client.app.get_collection(f"c{i}", write_concern=pymongo.WriteConcern(w=1)) for i in range(3)]
 
         def writer(number):
@@ -90,9 +92,16 @@ class Writers(Logs):
             return member.metrics()["metrics"]["repl"]["apply"]["ops"] > since
         for _ in range(3):
             self.assertTrue(eventually(lambda: has_applied(300)), "it is in the middle of batches")
+            held = member.status()["lastStableRecoveryTimestamp"]
+            self.assertTrue(eventually(lambda: member.status()["lastStableRecoveryTimestamp"] > held), "a checkpoint in between")
+            held = member.status()["lastStableRecoveryTimestamp"]
             member.kill()
+            offset = len(member.log())
             member.start()
             self.assertTrue(eventually(lambda: member.hello().get("secondary"), 60), member.log_tail(30))
+            started = [json.loads(line) for line in member.log()[offset:].splitlines() if '"Replayed the oplog"' in line]
+            self.assertGreaterEqual(started[0]["attr"]["from"]["$timestamp"]["t"], held.time)
+            self.assertGreater(started[0]["attr"]["entries"], 0)
         end()
         entries = self.assert_alike(group)
         self.assertGreater(len(entries), 1000)

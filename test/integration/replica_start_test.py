@@ -63,6 +63,21 @@ class Start(unittest.TestCase):
             self.assertEqual(times["appliedOpTime"], end)
             self.assertEqual(times["durableOpTime"], end)
 
+    def test_the_time_of_a_checkpoint_is_where_a_start_begins(self):
+        with Set(1, "--syncdelay", "0") as group:
+            primary = group.initiate()
+            self.fill(group, 200)
+            written = primary.status()["optimes"]["lastCommittedOpTime"]["ts"]
+            self.assertLess(primary.status()["lastStableRecoveryTimestamp"], written)
+            primary.command("fsync")
+            held = primary.status()["lastStableRecoveryTimestamp"]
+            self.assertGreaterEqual(held, written)
+            primary.kill()
+            lines = self.start_again(primary)
+            begun = next(line["attr"]["from"] for line in lines if line["msg"] == REPLAYED)
+            self.assertEqual(begun["$timestamp"], {"t": held.time, "i": held.inc})
+            self.assertLess(self.replayed(lines), 50)
+
     def test_a_stop_takes_a_checkpoint_and_a_kill_takes_none(self):
         with Set(1, "--syncdelay", "0") as group:
             primary = group.initiate()
