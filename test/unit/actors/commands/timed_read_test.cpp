@@ -69,7 +69,7 @@ TEST_F(TimedReadTest, NamesAreThoseOfTheTimeThroughCreateRenameAndDrop) {
   const auto dropped = does(R"({"drop": "b"})");
   const auto back = does(R"({"renameCollection": "test.a", "to": "test.b"})", "admin");
   const std::pair<bson::Timestamp, std::pair<std::vector<int64_t>, std::vector<int64_t>>> expected[] = {
-      {before, {{}, {}}}, {one, {{1}, {}}},     {renamed, {{}, {1}}},
+      {before, {{}, {}}},  {one, {{1}, {}}},     {renamed, {{}, {1}}},
       {again, {{2}, {1}}}, {dropped, {{2}, {}}}, {back, {{}, {2}}}};
   for (const auto& [time, ids] : expected) {
     EXPECT_EQ(idsAt(time, "a"), ids.first) << time.increment;
@@ -182,8 +182,7 @@ TEST_F(TimedReadTest, ADatabaseGoesAfterItsCollections) {
                                             "limit": 3, "projection": {"_id": 0, "o": 1}})",
                                         "local"))
     last += entry;
-  EXPECT_EQ(last,
-            R"({ "o" : { "dropDatabase" : 1 } }{ "o" : { "drop" : "b" } }{ "o" : { "drop" : "a" } })");
+  EXPECT_EQ(last, R"({ "o" : { "dropDatabase" : 1 } }{ "o" : { "drop" : "b" } }{ "o" : { "drop" : "a" } })");
 }
 
 }  // namespace
