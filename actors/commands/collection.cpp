@@ -1,6 +1,7 @@
 // create, drop, dropDatabase, listDatabases, listCollections.
 #include <algorithm>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "actors/commands/ddl_support.hpp"
@@ -12,6 +13,7 @@
 #include "actors/server/profiler.hpp"
 #include "actors/server/rights_collection.hpp"
 #include "actors/server/stable_api.hpp"
+#include "actors/server/write_concern.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/query/match/match_parser.hpp"
@@ -168,6 +170,30 @@ Status checkDropDatabase(const Request& request) {
   return {ErrorCode(5255100), "the value of dropDatabase must be 1: the database is that of the command"};
 }
 
+/// On a member: the collections go first, and a majority has to know it before the database goes, so that no rollback
+/// brings them back into a database that is gone (DRP-005).
+Task<Status> dropItsCollections(Request& request, AuthorizedDatabase database) {
+  ServerContext& server = request.server();
+  storage::OperationContext& operation = request.operation();
+  {
+    const auto lock = co_await lockDatabase(server.node, operation, database.name(), storage::LockMode::kX);
+    if (!lock.isOK()) co_return lock.status();
+    auto drops = [&](storage::RecoveryUnit& unit) -> Status {
+      for (const CollectionPtr& collection : server.catalog.collections(database))
+        TROUPE_TRY(storage::dropCollection(server.catalog.unguarded(), unit, collection));
+      return Status::OK();
+    };
+    TROUPE_CO_TRY(co_await changeCatalog(request, drops));
+  }
+  operation.recoveryUnit().releaseSession();
+  const storage::WriteConcern wanted = std::exchange(operation.writeConcern, {});
+  operation.writeConcern.majority = true;
+  operation.writeConcern.timeout = wanted.timeout;
+  const Status known = co_await awaitWriteConcern(request);
+  operation.writeConcern = wanted;
+  co_return known;
+}
+
 Task<Status> dropDatabase(Request& request) {
   TROUPE_CO_TRY(checkDropDatabase(request));
   ServerContext& server = request.server();
@@ -183,9 +209,11 @@ Task<Status> dropDatabase(Request& request) {
   const AuthorizedDatabase target = NamespaceResolution::targetDatabase(request);
   const auto doomed = server.catalog.collections(target);
   for (const CollectionPtr& collection : doomed) TROUPE_CO_TRY(co_await abortBuildsOf(request, collection));
+  const bool isStaged = server.membership && !doomed.empty();
+  if (isStaged) TROUPE_CO_TRY(co_await dropItsCollections(request, target));
   const auto lock = co_await lockDatabase(server.node, request.operation(), db, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
-  if (server.catalog.collections(target).empty()) co_return Status::OK();
+  if (!isStaged && server.catalog.collections(target).empty()) co_return Status::OK();
   auto change = [&](storage::RecoveryUnit& unit) {
     return storage::dropDatabase(server.catalog.unguarded(), unit, db);
   };

@@ -50,6 +50,7 @@ Task<Status> getStatus(Request& request) {
   const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(environment.now() - server.startedAt).count();
   replication::appendStatus(request.reply(), *server.membership, *view, server.progress->times(), environment.wallNow(),
                             uptime);
+  request.reply().append("lastStableRecoveryTimestamp", server.engine.lastCheckpointTimestamp());
   if (view->state() == replication::MemberState::kStartup2 || request.flag("initialSync"))
     if (auto sync = server.membership->syncStatus()->toBson({wallMillis(server)}); !sync.empty())
       request.reply().append("initialSyncStatus", sync);

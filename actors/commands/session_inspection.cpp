@@ -24,6 +24,12 @@ void noteWork(ServerContext& server, WorkBySession& work) {
   });
 }
 
+/// What numbered commands do in the session; nothing but zeros where none was sent.
+FamilyRow familyOf(const ServerContext& server, const SessionKey& key) {
+  if (!server.sessionCatalog) return {};
+  return server.sessionCatalog->family(key.bytes()).value_or(FamilyRow());
+}
+
 std::string shownId(const SessionKey& key) {
   bson::Uuid uuid;
   std::ranges::copy(key.id(), uuid.bytes.begin());
@@ -47,8 +53,8 @@ std::vector<bson::Document> sessionRows(ServerContext& server, std::span<const S
     row.append("lastUse", bson::Date{wall - idle});
     row.append("openCursors", static_cast<int64_t>(server.cursors.countOf(session.key)));
     if (!its.empty()) row.append("operation", its);
-    const size_t waiters = server.sessionCatalog ? server.sessionCatalog->waitersOf(session.key) : 0;
-    row.append("waiters", static_cast<int64_t>(waiters));
+    const FamilyRow family = familyOf(server, session.key);
+    row.append("waiters", static_cast<int64_t>(family.waiters)).append("kills", static_cast<int64_t>(family.kills));
     rows.push_back(row.finish());
   }
   return rows;

@@ -66,10 +66,20 @@ bool isWrite(NamespaceUse use) {
   return use == NamespaceUse::kReplace || use == NamespaceUse::kInsert || use == NamespaceUse::kUpdate;
 }
 
+/// The name that a collection has; in a read of an earlier time the one that it had then (CAT-022).
+StatusWith<std::optional<Namespace>> nameOf(const Request& request, const bson::Uuid& uuid) {
+  storage::Catalog& catalog = request.server().catalog.unguarded();
+  storage::RecoveryUnit& unit = request.operation().recoveryUnit();
+  if (unit.readSource() != storage::ReadSource::kProvided) return catalog.snapshot()->nameOf(uuid);
+  TROUPE_ASSIGN(storage::CatalogView* const view, storage::CatalogView::open(catalog, unit));
+  TROUPE_ASSIGN(const storage::CollectionPtr collection, view->find(uuid));
+  return collection ? std::optional(collection->ns()) : std::nullopt;
+}
+
 StatusWith<Namespace> commandNamespace(const Request& request) {
   const bson::Element name = request.body().first();
   if (const auto uuid = uuidOf(name); uuid && request.command && request.command->takesUuid) {
-    auto found = request.server().catalog.unguarded().snapshot()->nameOf(*uuid);
+    TROUPE_ASSIGN(auto found, nameOf(request, *uuid));
     if (found && found->db() == request.db()) return std::move(*found);
     return Status(ErrorCode::kNamespaceNotFound,
                   "no collection of the database '" + std::string(request.db()) + "' has the UUID " + uuid->toString());
@@ -111,8 +121,11 @@ Status NamespaceResolution::checkTarget(Request& request) {
   const Action needed = request.command->requirement.action;
   if (request.namesCollectionByUuid()) {
     TROUPE_TRY(request.authorize(Action::kUseUuid, Resource::db(request.db())));
-    TROUPE_ASSIGN(const auto named, commandNamespace(request));
-    return request.authorize(needed, resourceOf(named));
+    const auto named = commandNamespace(request);
+    // One that only an earlier time has is found, and checked, by `target`.
+    if (named.status() == ErrorCode::kNamespaceNotFound && request.arg("readConcern")) return Status::OK();
+    TROUPE_TRY(named.status());
+    return request.authorize(needed, resourceOf(*named));
   }
   return request.authorize(needed, Resource::coll(request.db(), request.body().first().toStringOr()));
 }

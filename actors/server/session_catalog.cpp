@@ -272,12 +272,6 @@ std::vector<SessionKey> SessionCatalog::look(TablePlace& place, size_t buckets) 
   return found;
 }
 
-size_t SessionCatalog::waitersOf(const SessionKey& family) const {
-  const std::lock_guard lock(mutex_);
-  const auto known = byKey_.find(family.bytes());
-  return known == byKey_.end() ? 0 : (*known->second)->life.waiters.size();
-}
-
 std::vector<std::string> SessionCatalog::unusedSince(TimePoint when) const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> keys;
@@ -298,24 +292,32 @@ bool SessionCatalog::forget(const std::string& familyKey) {
   return true;
 }
 
+FamilyRow SessionCatalog::rowOf(const Family& family) {
+  const SessionLife::Memory& life = family.life;
+  const auto children = std::ranges::count_if(life.members, [](const auto& member) { return !member.child.empty(); });
+  return {.key = family.key,
+          .lastCheckOut = timeOf(life.lastUse),
+          .waiters = life.waiters.size(),
+          .kills = static_cast<size_t>(life.kills),
+          .children = static_cast<size_t>(children),
+          .lastNumber = life.lastNumber,
+          .lastStatement = life.lastStatement,
+          .inUse = life.holder.operation != 0,
+          .operationId = family.user ? family.user->id() : 0};
+}
+
 std::vector<FamilyRow> SessionCatalog::families() const {
   const std::lock_guard lock(mutex_);
   std::vector<FamilyRow> rows;
   rows.reserve(byUse_.size());
-  for (const FamilyPtr& family : byUse_) {
-    const SessionLife::Memory& life = family->life;
-    const auto children = std::ranges::count_if(life.members, [](const auto& member) { return !member.child.empty(); });
-    rows.push_back({.key = family->key,
-                    .lastCheckOut = timeOf(life.lastUse),
-                    .waiters = life.waiters.size(),
-                    .kills = static_cast<size_t>(life.kills),
-                    .children = static_cast<size_t>(children),
-                    .lastNumber = life.lastNumber,
-                    .lastStatement = life.lastStatement,
-                    .inUse = life.holder.operation != 0,
-                    .operationId = family->user ? family->user->id() : 0});
-  }
+  for (const FamilyPtr& family : byUse_) rows.push_back(rowOf(*family));
   return rows;
+}
+
+std::optional<FamilyRow> SessionCatalog::family(std::string_view familyKey) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = byKey_.find(familyKey);
+  return known == byKey_.end() ? std::nullopt : std::optional(rowOf(**known->second));
 }
 
 size_t SessionCatalog::size() const {

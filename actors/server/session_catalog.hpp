@@ -132,8 +132,6 @@ class SessionCatalog final : public storage::WriteObserver {
   std::vector<SessionKey> keysOf(std::string_view id) const;
   /// Those of a piece of the table, so many buckets; none does not mean that the end is reached.
   std::vector<SessionKey> look(TablePlace& place, size_t buckets) const;
-  /// How many operations wait for the family.
-  size_t waitersOf(const SessionKey& family) const;
   /// Keys of families that are neither in use nor waited for and were last checked out before that.
   std::vector<std::string> unusedSince(TimePoint when) const;
   /// Forgets a family; false while it is in use or waited for. One that is not there is forgotten already.
@@ -142,6 +140,8 @@ class SessionCatalog final : public storage::WriteObserver {
   /// data (SES-013).
   void invalidateAll();
   std::vector<FamilyRow> families() const;
+  /// Nothing when the family is not remembered.
+  std::optional<FamilyRow> family(std::string_view familyKey) const;
   size_t size() const;
 
   DroppedChildren& droppedChildren() { return dropped_; }
@@ -164,6 +164,7 @@ class SessionCatalog final : public storage::WriteObserver {
 
   // With the lock held.
   Family& find(const storage::SessionId& session);
+  static FamilyRow rowOf(const Family& family);
   void makeRoom();
   CheckedOut handOver(const Environment& environment, Family& family, const storage::SessionId& session,
                       int64_t ticket);

@@ -64,7 +64,8 @@ bool showsContents(std::string_view line) { return line.find(": (chunk ") != std
 bool reportsDamage(std::string_view line) {
   for (const std::string_view sign :
        {"read checksum error", "block decompression failed", "fatal read error", "not appear to be a WiredTiger file",
-        "unsupported WiredTiger file version", "unsupported checkpoint version", "handle-read: pread: failed to read"})
+        "this build only supports major/minor versions", "unsupported checkpoint version",
+        "handle-read: pread: failed to read"})
     if (line.find(sign) != std::string_view::npos) return true;
   return false;
 }

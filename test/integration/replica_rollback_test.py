@@ -65,6 +65,24 @@ class Rollback(unittest.TestCase):
                 client.app.get_collection("items", write_concern=MAJORITY).insert_one({"_id": "after"})
             self.assert_same(group)
 
+    def test_what_it_remembers_of_the_undone_data_is_read_again(self):
+        with Set() as group:
+            group.initiate()
+            parted = Parted(group)
+
+            def remembered():
+                return parted.old.command("getDefaultRWConcern", inMemory=True).get("defaultReadConcern", {}).get("level")
+            before = remembered()
+            parted.part()
+            parted.old.command("setDefaultRWConcern", 1, defaultReadConcern={"level": "majority"}, writeConcern={"w": 1})
+            self.assertEqual((before, remembered()), ("local", "majority"))
+            parted.await_successor()
+            parted.write_on_the_new_branch({"_id": "new"})
+            self.assertEqual(remembered(), "majority")
+            parted.mend()
+            parted.await_rollback()
+            self.assertTrue(eventually(lambda: remembered() == before, 5))
+
     def test_clients_of_the_old_primary_hear_that_it_leads_no_more(self):
         """Writes that wait for a majority fail in time; reads are refused while it rolls back, and answered afterwards."""
         with Set() as group:

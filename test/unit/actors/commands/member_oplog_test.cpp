@@ -1,4 +1,5 @@
 #include "actors/machines/collection_store.hpp"
+#include "actors/replication/replication_progress.hpp"
 #include "actors/replication/topology_actor.hpp"
 #include "storage/oplog/oplog_entry.hpp"
 #include "storage/oplog/truncate_after_point.hpp"
@@ -253,6 +254,19 @@ TEST_F(ReplicatedMemberTest, HasAfterACrashWhatItsLogHolds) {
   untilPrimary(second);
   ASSERT_TRUE(write(second, 4).isOK());
   EXPECT_EQ(count(second), 3);
+}
+
+// REC-009
+TEST_F(ReplicatedMemberTest, AStartHasAppliedAndMadeDurableWhatItsLogHolds) {
+  CommandNode first(member({}, 1));
+  becomePrimary(first);
+  ASSERT_TRUE(write(first, 1).isOK());
+  const OpTime end = first.server->progress->applied();
+  ASSERT_EQ(end.timestamp, first.server->operations.replicated->visibility.get());
+  CommandNode second(member(first.engine->disk(), 2));
+  EXPECT_EQ(second.server->progress->applied(), end);
+  EXPECT_EQ(second.server->progress->durable(), end);
+  EXPECT_EQ(second.server->progress->lastApplied(), end.timestamp) << "what snapshots read at";
 }
 
 // REC-006

@@ -1,4 +1,5 @@
 // Who kills which sessions, who sees which, and what operators see of them.
+#include "actors/commands/session_inspection.hpp"
 #include "actors/server/session_access.hpp"
 #include "actors/server/session_catalog.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
@@ -224,7 +225,7 @@ TEST_F(SessionKillTest, OperatorsSeeWhatSessionsDo) {
   EXPECT_TRUE(holds(page, R"({"total": 4})"_json));
   EXPECT_TRUE(holds(rows.first().asDocument(),
                     R"({"session": "72727272-7272-7272-7272-727272727272", "user": "root@admin", "openCursors": 1,
-                        "waiters": 0})"_json));
+                        "waiters": 0, "kills": 0})"_json));
   const auto rest = as(root_, bson::doc("sessionInfo", 1, "after", page["next"]));
   ASSERT_EQ(rest["sessions"].asArray().count(), 1) << bson::toRelaxedJson(rest);
   EXPECT_FALSE(rest["next"].ok());
@@ -351,6 +352,25 @@ TEST_F(KillOfWaitersTest, WhatAwaitsASessionEndsWithIt) {
     EXPECT_EQ(waiter.outcome->status(), ErrorCode::kInterrupted);
     EXPECT_EQ(insert->takeReply()["code"].toInt64(), 11601);
   }
+}
+
+TEST_F(KillOfWaitersTest, KillsAreShownUntilTheCommandHasAnswered) {  // SES-011
+  Use holder(*server.server);
+  begin(holder);
+  ASSERT_TRUE(holder.outcome && holder.outcome->isOK());
+  ASSERT_TRUE(run(bson::doc("ping", 1, "lsid", lsid()))["ok"].truthy());
+  const auto kills = [&] {
+    const bson::Document page = run(R"({"sessionInfo": 1})", "admin");
+    return page["sessions"].asArray().first().asDocument()["kills"].toInt64(-1);
+  };
+  EXPECT_EQ(kills(), 0);
+  const SessionKey key(std::string(16, 's'), {});
+  server.server->sessionCatalog->kill(key);
+  server.server->sessionCatalog->kill(key);
+  EXPECT_EQ(kills(), 2);
+  holder.outcome.reset();
+  server.node.run();
+  EXPECT_EQ(kills(), 0);
 }
 
 }  // namespace troupe::commands

@@ -173,6 +173,40 @@ TEST_P(ApplierControlTest, AConflictIsWaitedOut) {
   EXPECT_EQ(member->data.contents(), contents());
 }
 
+/// Fails writes as the engine does under cache pressure.
+class FullCache final : public storage::WriteObserver {
+ public:
+  bool observes(const storage::CatalogEntry& entry) const override { return entry.ns.toString() == "test.c"; }
+  Status onInsert(storage::RecoveryUnit&, const storage::Collection&, const storage::InsertOperation&) override {
+    if (failures.empty()) return Status::OK();
+    const ErrorCode code = failures.back();
+    failures.pop_back();
+    return {code, "the cache is full"};
+  }
+  std::vector<ErrorCode> failures;
+};
+
+// STX-010: a client is told, and comes back later; an applier has nobody to tell.
+TEST_P(ApplierControlTest, AFullCacheIsWaitedOut) {
+  ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
+  FullCache cache;
+  const auto member = std::make_unique<Follower>(Follower::Options{.unit = {.maxEntries = 1}});
+  member->closeNode();
+  member->data.observers = {&cache};
+  member->data.restart();
+  member->openNode();
+  ASSERT_TRUE(member->data.make(*current()));
+  member->startApplier();
+  cache.failures = {ErrorCode::kTransactionTooLargeForCache, ErrorCode::kTemporarilyUnavailable,
+                    ErrorCode::kTransactionTooLargeForCache};
+  member->push(log());
+  member->settle();
+  EXPECT_THAT(member->failures, IsEmpty());
+  EXPECT_THAT(cache.failures, IsEmpty());
+  EXPECT_EQ(member->writer->figures().conflicts, 3);
+  EXPECT_EQ(member->data.contents(), contents());
+}
+
 TEST_P(ApplierControlTest, AStopEndsTheBatchAndTheNextLifeGoesOnWithWhatWasTaken) {
   ASSERT_TRUE(insertAll({1}).isOK());
   const auto member = follow();

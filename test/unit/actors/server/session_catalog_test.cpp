@@ -90,8 +90,9 @@ TEST_F(SessionCatalogTest, AParentAndItsChildrenAreCheckedOutTogether) {  // SES
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].key, sessionOf('a').familyKey());
   EXPECT_EQ(rows[0].waiters, 1u);
-  EXPECT_EQ(catalog.waitersOf(keyOf('a')), 1u);
-  EXPECT_EQ(catalog.waitersOf(keyOf('b')) + catalog.waitersOf(keyOf('x')), 0u);
+  EXPECT_EQ(catalog.family(keyOf('a').bytes())->waiters, 1u);
+  EXPECT_EQ(catalog.family(keyOf('b').bytes())->waiters, 0u);
+  EXPECT_FALSE(catalog.family(keyOf('x').bytes()));
   EXPECT_EQ(catalog.keysOf(std::string(16, 'a')), std::vector{keyOf('a')});
   EXPECT_EQ(rows[0].operationId, 77);
   const TimePoint first = rows[0].lastCheckOut;

@@ -53,7 +53,9 @@ class Member : public CatalogFixture {
   using CatalogFixture::crash;
   using CatalogFixture::current;
   using CatalogFixture::harness;
+  using CatalogFixture::observers;
   using CatalogFixture::pool;
+  using CatalogFixture::restart;
 
   explicit Member(ApplyMode mode = ApplyMode::kFollowing) : mode_(mode) {
     replicated = true;

@@ -1,0 +1,94 @@
+"""How a real member starts: its log brings its data up to date before it knows its set, and that is where it goes on."""
+import json
+import unittest
+
+from replica_set_support import MAJORITY, Set, client_of, documents_of
+from support import SLOWNESS, eventually
+
+REPLAYED, STATE = "Replayed the oplog", "Replica set state"
+
+
+def lines_since(member, offset):
+    """What a member has logged behind an offset: its messages with their attributes."""
+    return [json.loads(line) for line in member.log()[offset:].splitlines() if line.startswith("{")]
+
+
+def newest_entry(member):
+    with member.client(readPreference="secondaryPreferred") as client:
+        entry = client.local["oplog.rs"].find_one(sort=[("$natural", -1)])
+        return {"ts": entry["ts"], "t": entry["t"]}
+
+
+class Start(unittest.TestCase):
+    def fill(self, group, count):
+        with client_of(group) as client:
+            items = client.app.get_collection("items", write_concern=MAJORITY)
+            for first in range(0, count, 100):
+                items.insert_many([{"_id": i} for i in range(first, first + 100)])
+
+    def start_again(self, member):
+        offset = len(member.log())
+        member.start()
+        self.assertTrue(eventually(lambda: member.hello().get("secondary") or member.hello()["isWritablePrimary"]), member.log_tail())
+        return lines_since(member, offset)
+
+    def replayed(self, lines):
+        """How many entries a start has carried out."""
+        return next(line["attr"]["entries"] for line in reversed(lines) if line["msg"] == REPLAYED)
+
+    def test_the_log_is_replayed_before_the_member_knows_its_set(self):
+        with Set(3, "--syncdelay", "0") as group:
+            group.initiate()
+            self.fill(group, 500)
+            self.assertTrue(eventually(lambda: len({str(newest_entry(m)) for m in group.members}) == 1))
+            for member in group.members:
+                member.kill()
+            alone = group.members[1]
+            lines = self.start_again(alone)
+            messages = [line["msg"] for line in lines]
+            self.assertLess(messages.index(REPLAYED), messages.index(STATE), messages)
+            self.assertGreaterEqual(self.replayed(lines), 500)
+            self.assertEqual(len(documents_of(alone)), 500, "nobody else is there to have them from")
+
+    def test_the_positions_are_the_end_of_the_log(self):
+        with Set() as group:
+            group.initiate()
+            self.fill(group, 300)
+            self.assertTrue(eventually(lambda: len({str(newest_entry(m)) for m in group.members}) == 1))
+            for member in group.members:
+                member.kill()
+            alone = group.members[2]
+            self.start_again(alone)
+            end, times = newest_entry(alone), alone.status()["optimes"]
+            self.assertEqual(times["appliedOpTime"], end)
+            self.assertEqual(times["durableOpTime"], end)
+
+    def test_the_time_of_a_checkpoint_is_where_a_start_begins(self):
+        with Set(1, "--syncdelay", "0") as group:
+            primary = group.initiate()
+            self.fill(group, 200)
+            written = primary.status()["optimes"]["lastCommittedOpTime"]["ts"]
+            self.assertLess(primary.status()["lastStableRecoveryTimestamp"], written)
+            primary.command("fsync")
+            held = primary.status()["lastStableRecoveryTimestamp"]
+            self.assertGreaterEqual(held, written)
+            primary.kill()
+            lines = self.start_again(primary)
+            begun = next(line["attr"]["from"] for line in lines if line["msg"] == REPLAYED)
+            self.assertEqual(begun["$timestamp"], {"t": held.time, "i": held.inc})
+            self.assertLess(self.replayed(lines), 50)
+
+    def test_a_stop_takes_a_checkpoint_and_a_kill_takes_none(self):
+        with Set(1, "--syncdelay", "0") as group:
+            primary = group.initiate()
+            for stop, enough in ((primary.kill, lambda entries: entries >= 300), (primary.stop, lambda entries: entries < 50)):
+                with primary.client() as client:
+                    client.app.get_collection("items", write_concern=MAJORITY).insert_many([{} for _ in range(300)])
+                stop()
+                lines = self.start_again(primary)
+                self.assertTrue(enough(self.replayed(lines)), (stop, self.replayed(lines)))
+                group.primary()
+
+
+if __name__ == "__main__":
+    unittest.main()
