@@ -67,7 +67,7 @@ StatusWith<CollectionPtr> collectionToReindex(Request& request, const Authorized
   if (!collection) return Status(ErrorCode::kNamespaceNotFound, "collection does not exist: " + ns.toString());
   if (collection->isView())
     return Status(ErrorCode::kCommandNotSupportedOnView, "can't re-index a view: " + ns.toString());
-  TROUPE_TRY(collection->checkWritable());
+  TROUPE_TRY(collection->checkWritable(request.operation().recoveryUnit()));
   return collection;
 }
 

@@ -147,9 +147,12 @@ void ProgressReporter::take(const PositionReport& report, Context& context) {
   ++received_;
   if (!isOfThisConfig(report.config))
     return context.fail({ErrorCode::kInvalidReplicaSetConfig, "the report is of another config of the set"});
+  const auto view = parts_.membership.view();
+  if (!isPlausibleTerm(view->topology, report.term))
+    return context.fail({ErrorCode::kBadValue, "the term of the report is none that elections lead to"});
   parts_.progress.noteTerm(report.term);
   const auto before = parts_.progress.positions();
-  const bool isSteppingDown = parts_.membership.view()->topology.memory.phase == Topology::Phase::kSteppingDown;
+  const bool isSteppingDown = view->topology.memory.phase == Topology::Phase::kSteppingDown;
   below_[report.from] = environment().now();
   for (const MemberPosition& each : report.positions) {
     if (each.host != report.from) below_[each.host] = environment().now();

@@ -87,7 +87,7 @@ Behaviour TopologyActor::behaviour() {
   }
   auto vote = [this, next = *handlers.find(machines::payloadTypeOf<VoteRequest>())](Context& context) {
     const auto request = machines::fromPayload<VoteRequest>(context.payload());
-    if (request.isOK() && !request->dryRun) noteApplied(request->term);
+    if (request.isOK() && concernsThisSet(*request)) noteApplied(request->term);
     next(context);
   };
   handlers.add({machines::payloadTypeOf<VoteRequest>(), std::move(vote)});
@@ -115,6 +115,12 @@ void TopologyActor::onStart() {
   updatePeers();
   MachineHost::onStart();
   noteApplied(0);
+}
+
+/// What anybody else says must not raise the term in which positions count.
+bool TopologyActor::concernsThisSet(const VoteRequest& request) const {
+  const machines::Snapshot<Topology> now = snapshot();
+  return !request.dryRun && request.setName == now.document.setName && isPlausibleTerm(now, request.term);
 }
 
 void TopologyActor::noteApplied(int64_t votingTerm) {

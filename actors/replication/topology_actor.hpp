@@ -96,6 +96,7 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   std::optional<Event> done(const Conclude& outcome);
 
   void heardFrom(const Envelope& envelope);
+  bool concernsThisSet(const VoteRequest& request) const;
   void noteApplied(int64_t votingTerm);
   void notePositions();
   void noteOwnData();

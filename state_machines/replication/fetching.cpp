@@ -45,6 +45,7 @@ Fetch fetchOf(const F::Document& doc, const F::Memory& mem) {
 
 void enter(FetchTurn& t, FetchPhase phase) {
   t.mem.phase = phase;
+  if (phase != kChoosing) t.mem.fruitless = 0;
   const bool keepsSource = phase == kFetching || phase == kEnding || phase == kDiverged || phase == kNeedsInitialSync;
   if (keepsSource) return;
   t.mem.source.clear();
@@ -89,7 +90,9 @@ void beginAnew(FetchTurn& t) {
 
 void deny(FetchTurn& t, Denial why) {
   t.mem.denied[t.mem.source] = why;
-  t.effects.push_back(F::after(F::denialOf(why), DenialOver{t.mem.source}));
+  // Writes wait for the primary's followers: one that leads on is asked again soon (REP-006).
+  const bool leadsOn = t.mem.source == t.mem.primary && why == Denial::kFailed && t.doc.mission == Mission::kFollow;
+  t.effects.push_back(F::after(leadsOn ? F::kRetryPause : F::denialOf(why), DenialOver{t.mem.source}));
 }
 void denyAndGoOn(FetchTurn& t, Denial why) {
   deny(t, why);
@@ -162,6 +165,7 @@ void onCandidates(FetchTurn& t, const Candidates& known) {
     return t.perform(SetMaintenance{true});
   }
   enter(t, kChoosing);
+  if (t.doc.mission == Mission::kCatchUp) t.mem.fruitless = std::min(t.mem.fruitless + 1, F::kFruitlessLooks);
   t.effects.push_back(F::after(F::kRetryPause, RetryDue{}));
 }
 
@@ -226,10 +230,14 @@ void onFetchIsOver(FetchTurn& t, const FetchIsOver&) {
   goOn(t);
 }
 void onRollbackEnded(FetchTurn& t, const RollbackEnded&) { goOn(t); }
-/// What was known of sources was about data that have gone.
-void onInitialSyncEnded(FetchTurn& t, const InitialSyncEnded&) {
+void forgetDenials(FetchTurn& t) {
   for (const auto& [host, why] : t.mem.denied) t.effects.push_back(F::cancel(DenialOver{host}));
   t.mem.denied.clear();
+}
+
+/// What was known of sources was about data that have gone.
+void onInitialSyncEnded(FetchTurn& t, const InitialSyncEnded&) {
+  forgetDenials(t);
   goOn(t);
 }
 
@@ -244,7 +252,8 @@ void onFollow(FetchTurn& t, const Follow&) {
   beginAnew(t);
 }
 
-/// A winner clears its source (ELE-018). A member that has to give up data, or has none, cannot have been elected.
+/// A winner clears its source (ELE-018), and asks each member afresh: what it knew of them as sources is no reason to
+/// leave out what they have. A member that has to give up data, or has none, cannot have been elected.
 void onCatchUpTo(FetchTurn& t, const CatchUpTo& command) {
   if (t.mem.phase == kDiverged || t.mem.phase == kTooStale || t.mem.phase == kNeedsInitialSync) {
     t.effects.push_back(F::refuse({ErrorCode::kConflictingOperationInProgress,
@@ -255,6 +264,8 @@ void onCatchUpTo(FetchTurn& t, const CatchUpTo& command) {
   t.doc.target = command.target;
   if (std::exchange(t.doc.mission, Mission::kCatchUp) == Mission::kCatchUp) return;
   t.mem.requested.clear();
+  t.mem.fruitless = 0;
+  forgetDenials(t);
   beginAnew(t);
 }
 

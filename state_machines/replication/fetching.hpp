@@ -136,6 +136,8 @@ struct Fetching : machines::Machine<Fetching> {
   /// How often a broken cursor is opened again before its source is given up (REP-016).
   static constexpr int kMostRestarts = 3;
   static constexpr Millis kRetryPause{1000};  // REP-006
+  /// Looks without a source after which a new primary does not catch up any further.
+  static constexpr int32_t kFruitlessLooks = 2;
   static Millis denialOf(Denial why);
 
   enum class Phase : int32_t {
@@ -178,7 +180,8 @@ struct Fetching : machines::Machine<Fetching> {
     bool isRequested = false;  ///< the present source was asked for
     bool isPulling = false;    ///< a fetch has begun and has not said that it is over
     std::map<NodeName, Denial> denied;
-    NodeName primary;  ///< when it looked last; empty: none was known
+    NodeName primary;       ///< when it looked last; empty: none was known
+    int32_t fruitless = 0;  ///< choosing, to catch up: looks that found no source, at most kFruitlessLooks
     bool operator==(const Memory&) const = default;
   };
 
@@ -235,5 +238,5 @@ TROUPE_DESCRIBE(troupe::replication::RollBack, 0, source)
 TROUPE_DESCRIBE(troupe::replication::NeedInitialSync, 0)
 TROUPE_DESCRIBE(troupe::replication::SetMaintenance, 0, on)
 TROUPE_DESCRIBE(troupe::replication::Fetching::Memory, 0, phase, source, own, oldest, rollbackId, restarts, requested,
-                isRequested, isPulling, denied, primary)
+                isRequested, isPulling, denied, primary, fruitless)
 TROUPE_MACHINE(troupe::replication::Fetching, 1, self, mission, target, maintenance)

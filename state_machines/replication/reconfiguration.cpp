@@ -163,6 +163,17 @@ void onInitiateDeadline(Turn& t, const InitiateDeadline&) {
 
 void onOwnData(Turn& t, const OwnData& report) { t.mem.ownData = report.held && !t.hasConfig(); }
 
+/// The config gets the term of this primary, so that members take it from nobody of an earlier one. To a config without
+/// a term, one that was forced, they compare versions alone: it gets the next one, and its successor one after that.
+void claimConfig(Turn& t) {
+  ReplicaSetConfig claimed = t.config();
+  if (claimed.term == ConfigVersion::kNoTerm) ++claimed.version;
+  claimed.term = t.mem.term;
+  ReplicaSetConfig& next = t.mem.change->next;
+  next.version = std::max(next.version, claimed.version + 1);
+  install(t, std::move(claimed));
+}
+
 void onReconfig(Turn& t, const Reconfig& command) {
   if (!t.hasConfig()) return t.refuse(ErrorCode::kNotYetInitialized, "the replica set has not been initiated");
   ReplicaSetConfig next = command.config;
@@ -179,11 +190,7 @@ void onReconfig(Turn& t, const Reconfig& command) {
   t.answering = OpenCommand::kReconfig;
   next.term = t.mem.term;
   t.mem.change = ConfigChange{Stage::kClaiming, std::move(next)};
-  if (t.config().term != t.mem.term) {
-    ReplicaSetConfig claimed = t.config();
-    claimed.term = t.mem.term;
-    install(t, std::move(claimed));
-  }
+  if (t.config().term != t.mem.term) claimConfig(t);
   proceedWithReconfig(t);
 }
 

@@ -24,6 +24,8 @@ Topology::Phase phaseByConfig(const Turn& t) {
 
 bool isPlausible(const Turn& t, int64_t term) { return term <= t.mem.term + kMostMissedTerms; }
 
+bool isPlausibleTerm(const Snapshot<Topology>& now, int64_t term) { return isPlausible(Turn(now), term); }
+
 void raiseTerm(Turn& t, int64_t term) {
   if (term <= t.mem.term || !isPlausible(t, term)) return;
   t.mem.term = term;

@@ -173,6 +173,8 @@ bool isWritable(const Snapshot<Topology>& now);
 NodeName primaryOf(const Snapshot<Topology>& now);
 /// Whether it hears of a majority of the voters, itself included.
 bool seesMajority(const Snapshot<Topology>& now);
+/// Whether a term may be what somebody says (isPlausible of roles.hpp).
+bool isPlausibleTerm(const Snapshot<Topology>& now, int64_t term);
 
 }  // namespace troupe::replication
 

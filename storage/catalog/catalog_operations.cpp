@@ -29,7 +29,7 @@ StatusWith<CollectionPtr> withoutBuilds(Catalog& catalog, RecoveryUnit& unit, Co
 
 /// Removes the row and hands the tables to the reaper.
 Status takeOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection) {
-  TROUPE_TRY(collection->checkWritable());
+  TROUPE_TRY(collection->checkWritable(unit));
   TROUPE_TRY(catalog.durable().remove(unit, collection->ns(), collection->catalogId()));
   CatalogChanges::of(catalog, unit).remove(collection);
   if (collection->isView()) return Status::OK();

@@ -11,7 +11,7 @@ namespace troupe::storage {
 StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
                                          const CollectionPtr& previous) {
   if (previous) {
-    TROUPE_TRY(previous->checkWritable());
+    TROUPE_TRY(previous->checkWritable(unit));
     TROUPE_TRY(catalog.durable().put(unit, entry));
   }
   TROUPE_ASSIGN(auto next, CollectionMaker::make(catalog, entry, previous.get()));

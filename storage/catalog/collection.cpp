@@ -82,11 +82,14 @@ const IndexEntry* Collection::findIndexByKey(bson::View keyPattern) const {
   return nullptr;
 }
 
-Status Collection::checkWritable() const {
+Status Collection::checkWritable(const RecoveryUnit& unit) const {
   if (superseded()) [[unlikely]]
     return {ErrorCode::kWriteConflict, "the catalog changed: a later version of " + ns_.toString() + " exists"};
   if (records_ && records_->kind() == RecordIds::kTimes) [[unlikely]]
     return {ErrorCode::kIllegalOperation, ns_.toString() + " is the log of the replica set: only the server writes it"};
+  const bool isClients = unit.operation() && unit.operation()->origin() == OperationOrigin::kClient;
+  if (isClients && ns_.isStateOfMember()) [[unlikely]]
+    return {ErrorCode::kIllegalOperation, ns_.toString() + " is state of this member: only the server writes it"};
   return Status::OK();
 }
 
@@ -139,7 +142,7 @@ StatusWith<RecordId> Collection::insertDocument(RecoveryUnit& unit, bson::View d
 }
 
 StatusWith<RecordId> Collection::insert(RecoveryUnit& unit, bson::View document) const {
-  TROUPE_TRY(checkWritable());
+  TROUPE_TRY(checkWritable(unit));
   TROUPE_ASSIGN(const WriteSlots slots, reserveSlots(unit, ns_, 1));
   TROUPE_TRY(slots.stamp(unit, 0));
   KeySet scratch;
@@ -163,7 +166,7 @@ Status Collection::insertTogether(RecoveryUnit& unit, std::span<const bson::View
 Status Collection::insertMany(RecoveryUnit& unit, std::span<const bson::View> documents,
                               std::span<RecordId> ids) const {
   if (documents.empty()) return Status::OK();
-  TROUPE_TRY(checkWritable());
+  TROUPE_TRY(checkWritable(unit));
   TROUPE_ASSIGN(const WriteSlots slots, reserveSlots(unit, ns_, documents.size()));
   std::vector<RecordId> own;
   if (ids.empty()) {
@@ -251,7 +254,7 @@ ImagePlan Collection::imagesOf(const RecoveryUnit& unit, bool removes, std::opti
 
 StatusWith<OpTime> Collection::prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before,
                                              bson::View after) const {
-  TROUPE_TRY(checkWritable());
+  TROUPE_TRY(checkWritable(unit));
   if (options_.capped && !isApplied(unit) && after.size() > before.size() &&
       records_->dataBytes() + after.size() - before.size() > options_.cappedSize)
     return Status(ErrorCode::kCannotGrowDocumentInCappedNamespace,
@@ -292,7 +295,7 @@ Status Collection::remove(RecoveryUnit& unit, const RecordId& id, bson::View doc
 
 Status Collection::removeAt(RecoveryUnit& unit, const RecordId& id, bson::View document,
                             std::optional<int32_t> statement) const {
-  TROUPE_TRY(checkWritable());
+  TROUPE_TRY(checkWritable(unit));
   const ImagePlan images = imagesOf(unit, true, statement);
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns_, images.slots));
   TROUPE_TRY(removeKeys(unit, id, document));
@@ -321,7 +324,7 @@ Status Collection::trimCapped(RecoveryUnit& unit, const RecordId& newest) const 
 }
 
 Status Collection::truncate(RecoveryUnit& unit) const {
-  TROUPE_TRY(checkWritable());
+  TROUPE_TRY(checkWritable(unit));
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns_));
   TROUPE_TRY(records_->truncate(unit));
   for (const auto& index : indexes_) TROUPE_TRY(unit.truncate(index->access->table(), {}, {}));

@@ -88,8 +88,9 @@ class Collection {
   /// A later version has been published, or this one was rebuilt for an earlier time: writes through it are
   /// WriteConflict (CAT-021).
   bool superseded() const { return superseded_.load(std::memory_order_acquire); }
-  /// WriteConflict through a version that is superseded; IllegalOperation where only the server writes: the oplog.
-  Status checkWritable() const;
+  /// WriteConflict through a version that is superseded; IllegalOperation where only the server writes: the oplog, and
+  /// the state of a member.
+  Status checkWritable(const RecoveryUnit& unit) const;
   bool isView() const { return options_.isView(); }
   bool isCapped() const { return options_.capped; }
   /// Its natural order is that of its `_id`. The records are the cluster key's rows, or (collections made before that

@@ -37,6 +37,9 @@ class Namespace {
   /// Members of a replica set keep the same documents here: all but what a node keeps for itself (OPL-008).
   bool isReplicated() const { return !isLocal() && collection() != "system.profile"; }
 
+  /// What a member of a replica set keeps for itself beside `local.system.*`: its vote, the end of its log.
+  bool isStateOfMember() const { return isLocal() && collection().starts_with("replset."); }
+
   /// The node needs it to serve anybody at all: users and roles, and what members and machines keep for themselves.
   bool isEssential() const { return isLocal() || db() == "config" || (db() == "admin" && isSystem()); }
 

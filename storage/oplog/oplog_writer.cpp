@@ -102,6 +102,15 @@ OplogStore& OplogWriter::store() const {
   return *store_;
 }
 
+/// One that is larger could not be sent to any member, and would end replication. Images and documents as such fit.
+Status checkEntrySize(const bson::Document& entry) {
+  if (entry.view().size() <= bson::kMaxInternalDocumentSize) return Status::OK();
+  return {ErrorCode::kBSONObjectTooLarge, "the entry of this write in the log of the replica set would have " +
+                                              std::to_string(entry.view().size()) + " bytes, more than the limit of " +
+                                              std::to_string(bson::kMaxInternalDocumentSize) +
+                                              ": make the change in smaller steps"};
+}
+
 /// Entries that are written together, and what they borrow from.
 struct OplogWriter::Rows {
   std::vector<bson::Document> documents;
@@ -111,9 +120,10 @@ struct OplogWriter::Rows {
     documents.reserve(about);
     rows.reserve(about);
   }
-  void add(const OplogEntry& entry) {
+  Status add(const OplogEntry& entry) {
     documents.push_back(entry.toDocument());  // its bytes stay where they are when the list grows
     rows.push_back({entry.opTime.timestamp, entry.wall.millis, documents.back()});
+    return checkEntrySize(documents.back());
   }
 };
 
@@ -160,9 +170,9 @@ Status OplogWriter::write(RecoveryUnit& unit, std::span<const Logged> logged) {
   Rows entries(logged.size());
   for (const Logged& each : logged) {
     const OplogEntry entry = entryOf(unit, each);
-    if (entry.preImage) entries.add(noteOf(each, each.before, *entry.preImage));
-    if (entry.postImage) entries.add(noteOf(each, each.after, *entry.postImage));
-    entries.add(entry);
+    if (entry.preImage) TROUPE_TRY(entries.add(noteOf(each, each.before, *entry.preImage)));
+    if (entry.postImage) TROUPE_TRY(entries.add(noteOf(each, each.after, *entry.postImage)));
+    TROUPE_TRY(entries.add(entry));
   }
   return store().insert(unit, entries.rows);
 }

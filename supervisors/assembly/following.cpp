@@ -41,11 +41,11 @@ Task<Status> rollBack(server::ServerContext* server, std::shared_ptr<RollbackTur
   co_return co_await copyData(&server->node);
 }
 
-/// A new primary has been refused what it wants: a source has failed, or is on another branch of history, and a primary
-/// does not go back. What only that member has was never acknowledged by a majority.
+/// A new primary finds nobody, time and again, who has what it lacks: that member has gone, or failed as a source, or
+/// is on another branch of history, and a primary does not go back. What it has was never acknowledged by a majority.
 bool cannotCatchUp(const machines::Snapshot<replication::Fetching>& now) {
   return now.document.mission == replication::Mission::kCatchUp &&
-         now.memory.phase == replication::Fetching::Phase::kChoosing && !now.memory.denied.empty();
+         now.memory.fruitless == replication::Fetching::kFruitlessLooks;
 }
 
 void endCatchUp(server::ServerContext& server) {

@@ -323,4 +323,40 @@ TEST_F(ReplicatedMemberTest, AWriteBehindAHoleIsNotDurable) {
   EXPECT_TRUE(durable);
 }
 
+/// Such an entry could not be sent to anybody: the update's delta holds the name of the field that goes, and its whole
+/// document goes beside the `_id`.
+TEST_F(MemberOplogTest, AWriteWhoseEntryIsTooLargeIsRefused) {
+  const auto text = [](size_t size) { return std::string(size, 'x'); };
+  constexpr size_t kMany = 5'000'000;
+  ASSERT_TRUE(server
+                  .run(bson::doc("insert", "c", "documents",
+                                 std::vector{bson::doc("_id", text(kMany), text(2 * kMany), 1)}))["ok"]
+                  .truthy());
+  const bson::Document update = bson::doc("q", bson::Document(), "u", bson::doc("z", text(2 * kMany)));
+  const bson::Document reply = server.run(bson::doc("update", "c", "updates", std::vector{update}));
+  EXPECT_EQ(reply.view().at("writeErrors.0.code").toInt64(), 10334) << bson::toRelaxedJson(reply).substr(0, 400);
+  EXPECT_TRUE(answers(R"({"count": "c", "query": {"z": {"$exists": true}}})", R"({"n": 0})"));
+  const auto validator = [&](char c) {
+    return bson::doc("collMod", "c", "validator", bson::doc("a", bson::doc("$ne", std::string(9'000'000, c))));
+  };
+  EXPECT_TRUE(server.run(validator('a'))["ok"].truthy());
+  EXPECT_EQ(server.run(validator('b'))["code"].toInt64(), 10334);
+  EXPECT_TRUE(succeeds(R"({"update": "c", "updates": [{"q": {}, "u": {"$set": {"n": 1}}}]})"));
+}
+
+/// The vote of a member, the end of its log: a client that changed them could make it vote twice, or lose writes.
+TEST_F(MemberOplogTest, ClientsDoNotWriteWhatAMemberKeepsForItself) {
+  for (const char* command :
+       {R"({"update": "replset.election", "updates": [{"q": {}, "u": {"$set": {"x": 1}}}]})",
+        R"({"delete": "replset.election", "deletes": [{"q": {}, "limit": 0}]})",
+        R"({"insert": "replset.election", "documents": [{"_id": 9}]})", R"({"drop": "replset.election"})",
+        R"({"createIndexes": "replset.election", "indexes": [{"key": {"a": 1}, "name": "a"}]})",
+        R"({"insert": "replset.oplogTruncateAfterPoint", "documents": [{"_id": 9}]})"}) {
+    const bson::Document reply = server.run(parse(command), "local");
+    const bool isWrite = reply["writeErrors"].ok();
+    EXPECT_EQ(isWrite ? reply.view().at("writeErrors.0.code").toInt64() : reply["code"].toInt64(), 20)
+        << command << bson::toRelaxedJson(reply);
+  }
+}
+
 }  // namespace troupe::commands

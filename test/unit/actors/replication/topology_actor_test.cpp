@@ -77,4 +77,17 @@ TEST_F(TopologyActorTest, StandsWithWhatItHasAppliedAtThatMoment) {
   }
 }
 
+/// Positions of members that are in an earlier term than this node has voted in do not count.
+TEST_F(TopologyActorTest, RequestsForVotesThatAreNoneRaiseNoTerm) {
+  const int64_t term = server.server->progress->report().term;
+  for (const VoteRequest& request : {VoteRequest{.from = "n2:1", .setName = "other", .term = term + 1},
+                                     VoteRequest{.from = "n2:1", .setName = "rs", .term = term + (int64_t{1} << 33)},
+                                     VoteRequest{.from = "n2:1", .setName = "rs", .term = term + 1, .dryRun = true}}) {
+    server.node.tell(server.node.address(kTopologyPath), machines::toMessage(request));
+    server.node.run();
+    EXPECT_EQ(server.server->progress->report().term, term);
+  }
+  EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": "majority"}})"));
+}
+
 }  // namespace troupe::replication

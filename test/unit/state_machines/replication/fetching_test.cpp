@@ -335,6 +335,40 @@ TEST(Fetching, AWinnerGivesUpItsSourceAndFetchesFromAnyMember) {  // ELE-018, EL
   EXPECT_EQ(performed<Probe>(after(after(out.next, FetchIsOver{}).next, known))->source, "s");
 }
 
+TEST(Fetching, AWinnerAlsoAsksMembersThatFailedItAsSources) {  // ELE-019
+  const Fetcher denied = after(probing(), ProbeFailed{"s"}).next;
+  ASSERT_TRUE(denied.memory.denied.contains("s"));
+  const FetchOutcome out = after(denied, CatchUpTo{entryAt(120)});
+  EXPECT_TRUE(out.next.memory.denied.empty());
+  EXPECT_EQ(performed<Probe>(after(out.next, around()))->source, "s");
+}
+
+TEST(Fetching, ACatchUpIsFruitlessAfterTwoLooksWithoutASource) {
+  Fetcher now = after(stopped(), CatchUpTo{entryAt(120)}).next;
+  for (const int looks : {1, 2, 2}) {
+    now = after(now, Candidates{}).next;
+    EXPECT_EQ(now.memory.fruitless, looks);
+  }
+  now = after(now, around()).next;
+  EXPECT_EQ(now.memory.fruitless, 0) << "somebody has come";
+  EXPECT_EQ(after(choosing(), Candidates{}).next.memory.fruitless, 0) << "a follower goes on looking";
+}
+
+/// Writes wait for its followers.
+TEST(Fetching, APrimaryThatLeadsOnIsAskedAgainSoonAfterItFailed) {
+  const auto denialOf = [](const NodeName& source) {
+    Candidates known = around();
+    known.members.resize(source == "p" ? 1 : 2);
+    const FetchOutcome out = after(after(choosing(), known).next, ProbeFailed{source});
+    for (const auto& effect : out.effects)
+      if (const auto* timer = std::get_if<machines::Arm<Fetching>>(&effect))
+        if (std::holds_alternative<DenialOver>(timer->event)) return timer->delay;
+    return Millis(0);
+  };
+  EXPECT_EQ(denialOf("p"), Fetching::kRetryPause);
+  EXPECT_EQ(denialOf("s"), Fetching::denialOf(Denial::kFailed));
+}
+
 TEST(Fetching, AMemberThatRollsBackDoesNotCatchUp) {
   const Fetcher now = after(fetching(), ended(FetchEnd::kDiverged)).next;
   EXPECT_EQ(refusedWith(after(now, CatchUpTo{entryAt(130)})), ErrorCode::kConflictingOperationInProgress);

@@ -214,6 +214,19 @@ TEST(Reconfig, NeedsThePrimaryUnlessForced) {
   EXPECT_EQ(out.next.document.config->term, ConfigVersion::kNoTerm);
 }
 
+/// Others compare a config without a term by its version alone, so that what the primary claims has another version.
+TEST(Reconfig, GoesOnFromAConfigThatWasForced) {
+  Snapshot<Topology> primary = memberOf(kConfig, "a:1", Phase::kPrimary);
+  primary.document.config->term = ConfigVersion::kNoTerm;
+  const ConfigVersion forced = primary.document.config->configVersion();
+  const Outcome out = when(primary, Reconfig{next()});
+  ASSERT_TRUE(out.next.memory.change);
+  const ConfigVersion claimed = out.next.document.config->configVersion();
+  EXPECT_EQ(claimed.term, primary.memory.term);
+  EXPECT_TRUE(claimed.isNewerThan(forced));
+  EXPECT_TRUE(out.next.memory.change->next.configVersion().isNewerThan(claimed));
+}
+
 TEST(Reconfig, TakesThePrimaryItselfOnlyByForce) {
   ReplicaSetConfig without = next();
   without.members.erase(without.members.begin());
