@@ -228,9 +228,14 @@ Task<Status> BatchWriter::carryOut(std::shared_ptr<Holding> holding) {
 Task<Status> BatchWriter::runShares(std::shared_ptr<Holding> holding, std::vector<Share> documents,
                                     std::vector<Share> sessions) {
   if (documents.empty() && sessions.empty()) co_return Status::OK();
+  const bool isSmall = documents.size() <= 1 && sessions.size() <= 1;
   auto writing = std::make_shared<Writing>(std::move(holding), std::move(documents), std::move(sessions));
   auto ended = writing->ended.future();
-  for (size_t i = 0; i < writing->shares.size(); ++i) node_.start(runShare(writing, i));
+  if (isSmall) {
+    node_.start(runInTurn(writing));
+  } else {
+    for (size_t i = 0; i < writing->shares.size(); ++i) node_.start(runShare(writing, i));
+  }
   co_return co_await ended;
 }
 
@@ -254,9 +259,19 @@ std::vector<BatchWriter::Share> BatchWriter::spreadSessions(const OplogBatch& ba
   return shares;
 }
 
-/// On the pool, where nobody hears of an exception.
+/// Writing the few entries takes less time than waking another thread for them, so it begins on this one. It is the
+/// pool's nevertheless: it goes on when the task that awaits it has gone.
+Task<void> BatchWriter::runInTurn(std::shared_ptr<Writing> writing) {
+  for (size_t i = 0; i < writing->shares.size(); ++i) co_await finishShare(writing, i);
+}
+
 Task<void> BatchWriter::runShare(std::shared_ptr<Writing> writing, size_t share) {
   co_await node_.nextTurn();
+  co_await finishShare(std::move(writing), share);
+}
+
+/// On the pool, where nobody hears of an exception.
+Task<void> BatchWriter::finishShare(std::shared_ptr<Writing> writing, size_t share) {
   Status outcome;
   try {
     outcome = co_await writeShare(writing, share);

@@ -94,6 +94,9 @@ class BatchWriter {
   /// Side by side; none may be there.
   Task<Status> runShares(std::shared_ptr<Holding> holding, std::vector<Share> documents, std::vector<Share> sessions);
   Task<void> runShare(std::shared_ptr<Writing> writing, size_t share);
+  /// The shares of a small batch, one after the other.
+  Task<void> runInTurn(std::shared_ptr<Writing> writing);
+  Task<void> finishShare(std::shared_ptr<Writing> writing, size_t share);
   Task<Status> writeShare(std::shared_ptr<Writing> writing, size_t share);
   /// Entries of one collection.
   Task<Status> writeCollection(std::shared_ptr<Writing> writing, Entries entries);

@@ -21,12 +21,15 @@ bson::Date wallOf(const CopyParts& parts) {
   return {std::chrono::duration_cast<std::chrono::milliseconds>(wall).count()};
 }
 
-/// No version of what goes may be later; it must be later than the stable time of an earlier life.
+/// No version of what goes may be later; it must be later than the stable time of an earlier life, and no older than
+/// the oldest time of an earlier attempt.
 StatusWith<bson::Timestamp> timeOfReset(const CopyParts& parts) {
   OperationContext operation({.sessions = parts.services.sessions}, storage::OperationOrigin::kApplier);
   TROUPE_ASSIGN(const auto newest, parts.log->newest(operation.recoveryUnit()));
-  const uint64_t stable = parts.catalog->engine().stableTimestamp().asUint64();
-  return std::max({newest.value_or(bson::Timestamp{}), bson::Timestamp::fromUint64(stable + 1), bson::Timestamp{1, 1}});
+  storage::Engine& engine = parts.catalog->engine();
+  const uint64_t stable = engine.stableTimestamp().asUint64();
+  return std::max({newest.value_or(bson::Timestamp{}), bson::Timestamp::fromUint64(stable + 1),
+                   engine.oldestTimestamp(), bson::Timestamp{1, 1}});
 }
 
 std::vector<CollectionPtr> replicatedCollections(const storage::Catalog& catalog) {

@@ -48,6 +48,13 @@ std::function<Status()> checkpointAt(storage::Catalog& catalog, bson::Timestamp 
   };
 }
 
+/// Nobody reads data that are being copied, so no history is kept of them: the engine has to keep pages with some in
+/// its cache, or copies them aside. A stable time of an earlier copy cannot be passed; there the engine keeps
+/// everything.
+Status keepNoHistory(storage::Engine& engine, bson::Timestamp before) {
+  return engine.stableTimestamp() == bson::Timestamp() ? engine.setOldestTimestamp(before) : Status::OK();
+}
+
 /// The newest entry may be of a batch that the source, a secondary, has not applied yet, or stand behind another that
 /// is still open: what is read before has it not, and the log is carried out from behind it.
 Task<Status> untilReadsHave(std::shared_ptr<SyncAttempt> attempt, OpTime entry) {
@@ -253,17 +260,20 @@ Task<InitialSyncer::Done> InitialSyncer::done(FindBeginning find) {
     TROUPE_CO_ASSIGN(first, co_await entryOf(members, find.source, *open));
   }
   found.beginFetching = *opTimeOf(first.view());
-  const bson::Timestamp stable = parts_.storage->catalog.engine().stableTimestamp();
+  storage::Engine& engine = parts_.storage->catalog.engine();
+  const bson::Timestamp stable = engine.stableTimestamp(), oldest = engine.oldestTimestamp();
   for (;;) {
     TROUPE_CO_ASSIGN(const auto newest, co_await newestEntry(members, find.source));
     found.beginApplying = *opTimeOf(newest.view());
-    if (found.beginApplying.timestamp > stable || attempt->isAbandoned()) break;
+    const bson::Timestamp at = found.beginApplying.timestamp;
+    if ((at > stable && at >= oldest) || attempt->isAbandoned()) break;
     co_await sleepFor(kAskingPause);  // storage takes no write that is as old as an earlier copy's end
   }
   if (attempt->isAbandoned()) co_return Status(ErrorCode::kInterrupted, "the attempt is over");
   TROUPE_CO_TRY(co_await untilReadsHave(attempt, found.beginApplying));
   attempt->rollbackId = found.rollbackId;
   attempt->at = found.beginApplying.timestamp;
+  TROUPE_CO_TRY(keepNoHistory(engine, attempt->at));
   TROUPE_CO_TRY(co_await copier->begin(std::move(first)));
   parts_.status->setBeginning(found.beginFetching, found.beginApplying, found.rollbackId);
   co_return std::optional<Event>(found);
@@ -329,7 +339,9 @@ Task<StatusWith<OpTime>> InitialSyncer::applyBehind(std::shared_ptr<SyncAttempt>
     if (documents.empty()) break;
     const auto end = opTimeOf(documents.back().view());
     TROUPE_CO_TRY(co_await applyStretch(attempt, std::move(documents)));
-    if (end) last = *end;
+    if (!end) continue;
+    last = *end;
+    TROUPE_CO_TRY(keepNoHistory(parts_.storage->catalog.engine(), last.timestamp));
   }
   co_return last;
 }

@@ -70,9 +70,10 @@ Status SessionCatalog::CheckedOut::bringUpToDate(OperationContext& operation, co
 
 Status SessionCatalog::CheckedOut::begin(OperationContext& operation, int64_t number) const {
   TROUPE_TRY(writes_->begin(number));
-  if (session_.isChild() && !session_.txnNumber) return Status::OK();
-  sessions::NumberBegun begun{ticket_, session_.txnNumber.value_or(number)};
-  if (session_.isChild()) {
+  const bool isOfRetryableWrite = retryOf_ != sessions::kNoNumber;
+  if (isChild_ && !isOfRetryableWrite) return Status::OK();
+  sessions::NumberBegun begun{ticket_, isOfRetryableWrite ? retryOf_ : number};
+  if (isChild_) {
     TROUPE_ASSIGN(begun.recorded, recordedNumber(operation));
   }
   const Actions decided = catalog_->tell(*family_, begun);
@@ -108,7 +109,9 @@ Task<StatusWith<SessionCatalog::CheckedOut>> SessionCatalog::checkOut(Node& node
     const int64_t ticket = ++lastTicket_;
     const sessions::CheckOutWanted wish{ticket, session.childKey(), session.txnNumber.value_or(sessions::kNoNumber),
                                         now};
-    carryOut(found, SessionLife::on(found.life, wish), now);
+    Actions decided = SessionLife::on(found.life, wish);
+    const bool isAtOnce = decided.size() == 1 && std::holds_alternative<sessions::Grant>(decided.front());
+    if (!isAtOnce) carryOut(found, std::move(decided), now);
     if (found.life.holder.operation == ticket) {
       found.user = &operation;
       co_return handOver(environment, found, session, ticket);
@@ -138,8 +141,9 @@ SessionCatalog::CheckedOut SessionCatalog::handOver(const Environment& environme
   out.catalog_ = this;
   out.environment_ = &environment;
   out.family_ = &family;
-  out.session_ = session;
   out.ticket_ = ticket;
+  out.isChild_ = session.isChild();
+  out.retryOf_ = session.txnNumber.value_or(sessions::kNoNumber);
   out.writes_ = &family.parent;
   if (session.isChild())
     out.writes_ = &family.children.try_emplace(session.childKey(), session.toDocument(), *tables_).first->second;
@@ -226,7 +230,8 @@ void SessionCatalog::checkIn(const CheckedOut& session) {
   Family& family = *session.family_;
   const std::lock_guard lock(mutex_);
   family.user = nullptr;
-  carryOut(family, SessionLife::on(family.life, end), now);
+  Actions decided = SessionLife::on(family.life, end);
+  if (!decided.empty()) carryOut(family, std::move(decided), now);
 }
 
 /// The operation may have been given the family in this moment.
@@ -241,7 +246,7 @@ void SessionCatalog::giveUp(const Environment& environment, Family& family, Wait
 template <class Event>
 SessionCatalog::Actions SessionCatalog::tell(Family& family, const Event& event) {
   const std::lock_guard lock(mutex_);
-  Actions actions = SessionLife::on(family.life, event);
+  const Actions actions = SessionLife::on(family.life, event);
   carryOut(family, actions, family.life.lastUse);
   return actions;
 }

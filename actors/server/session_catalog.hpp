@@ -61,16 +61,18 @@ class SessionCatalog final : public storage::WriteObserver {
         : catalog_(std::exchange(other.catalog_, nullptr)),
           environment_(other.environment_),
           family_(other.family_),
-          session_(other.session_),
           writes_(other.writes_),
-          ticket_(other.ticket_) {}
+          ticket_(other.ticket_),
+          isChild_(other.isChild_),
+          retryOf_(other.retryOf_) {}
     CheckedOut& operator=(CheckedOut&& other) noexcept {
       std::swap(catalog_, other.catalog_);
       std::swap(environment_, other.environment_);
       std::swap(family_, other.family_);
-      std::swap(session_, other.session_);
       std::swap(writes_, other.writes_);
       std::swap(ticket_, other.ticket_);
+      std::swap(isChild_, other.isChild_);
+      std::swap(retryOf_, other.retryOf_);
       return *this;
     }
     ~CheckedOut() {
@@ -93,9 +95,10 @@ class SessionCatalog final : public storage::WriteObserver {
     SessionCatalog* catalog_ = nullptr;
     const Environment* environment_ = nullptr;
     Family* family_ = nullptr;  ///< stays as long as an operation has it
-    storage::SessionId session_;
     storage::RetryableWrites* writes_ = nullptr;
     int64_t ticket_ = 0;
+    bool isChild_ = false;
+    int64_t retryOf_ = sessions::kNoNumber;  ///< SessionId::txnNumber
   };
 
   /// While it lives, what the operation removes from the records is no edit: nobody can come with these sessions again.

@@ -1,4 +1,5 @@
 #pragma once
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -172,7 +173,8 @@ struct SessionLife : machines::Machine<SessionLife> {
                              Invalidated, ReapWanted>;
   using Action = std::variant<Grant, UseHistory, ReadHistory, BeginNumber, RefuseNumber, EndOperation, EndWaiter,
                               Forget, ReapRecords>;
-  using Actions = std::vector<Action>;
+  /// Nearly always one or none, which takes no allocation.
+  using Actions = boost::container::small_vector<Action, 2>;
 
   static Actions on(Memory& memory, const CheckOutWanted& wish);
   static Actions on(Memory& memory, const HistoryWanted& wish);

@@ -15,6 +15,8 @@ struct RollbackEvidence {
   int64_t cacheDirty = 0;
 };
 
+/// Share of the cache that may hold what is not written yet; above it the engine writes pages on its own.
+inline constexpr int kDirtyTargetPercent = 5;
 /// Shares of the cache from which on the engine makes writers help with eviction, and rolls back when that is not
 /// enough.
 inline constexpr int kDirtyTriggerPercent = 20;

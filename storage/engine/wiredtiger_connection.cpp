@@ -38,8 +38,9 @@ std::string connectionConfig(const WiredTigerOptions& options) {
   config += ",cache_size=" + std::to_string(options.cacheBytes);
   config += ",cache_max_wait_ms=" + std::to_string(options.cacheMaxWait.count());
   config += ",session_max=" + std::to_string(options.sessionMax);
-  config += ",eviction=(threads_min=1,threads_max=4),eviction_dirty_target=5,eviction_dirty_trigger=" +
-            std::to_string(kDirtyTriggerPercent) + ",eviction_trigger=" + std::to_string(kInUseTriggerPercent);
+  config += ",eviction=(threads_min=1,threads_max=4),eviction_dirty_target=" + std::to_string(kDirtyTargetPercent) +
+            ",eviction_dirty_trigger=" + std::to_string(kDirtyTriggerPercent) +
+            ",eviction_trigger=" + std::to_string(kInUseTriggerPercent);
   config += fileManagerConfig(options.maxOpenTables);
   config += options.statistics ? ",statistics=(fast)" : ",statistics=(none)";
   if (options.journalEnabled) {

@@ -20,6 +20,7 @@ void RetryableWrites::forget() {
 
 Status RetryableWrites::load(OperationContext& operation, const OplogStore& log, int64_t wanted) {
   forget();
+  place_ = {};
   RecoveryUnit& unit = operation.recoveryUnit();
   TROUPE_ASSIGN(const bson::Document found, tables_.find(unit, session_));
   if (found.empty()) return Status::OK();
@@ -87,6 +88,7 @@ SessionWrites& SessionWrites::of(RecoveryUnit& unit) {
   unit.onPreCommit([&writes, &unit](auto) { return writes.write(unit); });
   unit.onCommit([&writes](auto) {
     for (const auto& [statement, entry, wall] : writes.statements_) writes.session_.note(statement, entry);
+    writes.session_.notePlace(writes.record_.id);
   });
   return writes;
 }
@@ -96,13 +98,13 @@ void SessionWrites::add(int32_t statement, const OpTime& entry, bson::Date wall)
   last_ = entry;
 }
 
-Status SessionWrites::write(RecoveryUnit& unit) const {
+Status SessionWrites::write(RecoveryUnit& unit) {
   TROUPE_TRY(session_.beforeCommit());
   const bson::View session = session_.session();
   // A version for each entry: a rollback may go back to the time of any of them.
-  SessionTables::Place place;
+  record_.id = session_.place();
   for (const auto& [statement, entry, wall] : statements_)
-    TROUPE_TRY(session_.tables().put(unit, SessionRecord{session, session_.number(), entry, wall}, place));
+    TROUPE_TRY(session_.tables().put(unit, SessionRecord{session, session_.number(), entry, wall}, record_));
   if (kind_ == RetryImage::kNone) return Status::OK();
   const ImageRecord image{session, session_.number(), last_.timestamp, kind_, image_, /*invalidated=*/false};
   SessionTables::Place of;

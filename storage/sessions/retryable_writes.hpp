@@ -49,6 +49,9 @@ class RetryableWrites {
   /// operation that has the session.
   void setBeforeCommit(std::function<Status()> hook) { beforeCommit_ = std::move(hook); }
   Status beforeCommit() const { return beforeCommit_ ? beforeCommit_() : Status::OK(); }
+  /// Where its record was put last, as a guess.
+  const RecordId& place() const { return place_; }
+  void notePlace(const RecordId& record) { place_ = record; }
   void note(int32_t statement, const OpTime& entry) {
     statements_.insert_or_assign(statement, entry);
     lastWrite_ = entry;
@@ -64,6 +67,7 @@ class RetryableWrites {
   std::unordered_map<int32_t, OpTime> statements_;
   bool isComplete_ = true;
   bool keepsImagesAside_ = true;
+  RecordId place_;
   std::function<Status()> beforeCommit_;
 };
 
@@ -87,7 +91,7 @@ class SessionWrites final : public BoundState {
 
  private:
   explicit SessionWrites(RetryableWrites& session) : session_(session), last_(session.lastWrite()) {}
-  Status write(RecoveryUnit& unit) const;
+  Status write(RecoveryUnit& unit);
 
   struct Statement {
     int32_t id;
@@ -98,6 +102,7 @@ class SessionWrites final : public BoundState {
   RetryableWrites& session_;
   OpTime last_;
   std::vector<Statement> statements_;
+  SessionTables::Place record_;
   RetryImage kind_ = RetryImage::kNone;
   bson::Document image_;
 };

@@ -47,26 +47,43 @@ bson::Timestamp timeOf(bson::View document) {
 
 }  // namespace
 
+/// By a hash, for the times of a session may lie evenly apart: the same on every member, and without a count.
+bool SessionTables::startsRecord(bson::Timestamp time) {
+  constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
+  const uint64_t mixed = time.asUint64() * kFactor;
+  return (mixed ^ mixed >> 32) * kFactor < UINT64_MAX / kVersionsOfARecord;
+}
+
 Status SessionTables::putDocument(RecoveryUnit& unit, const Namespace& ns, bson::Document document,
                                   bson::Timestamp time, Place& place) const {
   const CollectionPtr collection = catalog_.find(ns);
   if (!collection) return {ErrorCode::kNamespaceNotFound, "the collection " + ns.toString() + " has been dropped"};
   const AtTimeOfEntry at(*unit.operation(), time);
-  if (!place.id.ok()) {
-    TROUPE_ASSIGN(const auto record, collection->findById(unit, document["_id"]));
-    if (record) {
-      TROUPE_ASSIGN(place.document, documentAt(*collection, unit, *record));
-      place.id = *record;
-    }
-  }
-  if (!place.id.ok()) {
-    TROUPE_ASSIGN(place.id, collection->insert(unit, document));
-  } else if (timeOf(place.document) < time) {
+  if (place.document.empty()) TROUPE_TRY(locate(*collection, unit, document["_id"], place));
+  const bool isThere = place.id.ok();
+  if (isThere && timeOf(place.document) >= time) return Status::OK();
+  if (isThere && !startsRecord(time)) {
     TROUPE_TRY(collection->update(unit, place.id, place.document, document));
   } else {
-    return Status::OK();
+    if (isThere) TROUPE_TRY(collection->remove(unit, place.id, place.document));
+    TROUPE_ASSIGN(place.id, collection->insert(unit, document));
   }
   place.document = std::move(document);
+  return Status::OK();
+}
+
+/// A record that was guessed right spares the way through the index.
+Status SessionTables::locate(const Collection& collection, RecoveryUnit& unit, const bson::Element& session,
+                             Place& place) {
+  if (place.id.ok()) {
+    TROUPE_ASSIGN(place.document, documentAt(collection, unit, place.id));
+    if (!place.document.empty() && place.document["_id"].identical(session)) return Status::OK();
+  }
+  place = {};
+  TROUPE_ASSIGN(const auto record, collection.findById(unit, session));
+  if (!record) return Status::OK();
+  TROUPE_ASSIGN(place.document, documentAt(collection, unit, *record));
+  place.id = *record;
   return Status::OK();
 }
 

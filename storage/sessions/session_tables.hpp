@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+
 #include "storage/catalog/catalog.hpp"
 #include "storage/sessions/session_record.hpp"
 
@@ -11,11 +13,16 @@ class RecoveryUnit;
 /// logged: each member makes them from the entries, at their times, so that at every time a member has of a session
 /// what its log has up to there, whatever a recovery or a rollback goes back to. Keeps no state. Any thread; locks (IX
 /// of the two collections) are the caller's.
+///
+/// A session's document changes with each of its writes, and the engine keeps all versions for as long as history is
+/// kept, in a list that it walks with each further change. So now and then (startsRecord) a version becomes a record of
+/// its own instead, and the older record is removed.
 class SessionTables {
  public:
   explicit SessionTables(Catalog& catalog) : catalog_(catalog) {}
 
-  /// A document of a session, as the unit of work has written it last: then it need not be looked for again.
+  /// Where a document of a session is, and what the unit of work has written there last: then it need not be looked for
+  /// again. Of an earlier unit `id` alone may be kept, as a guess.
   struct Place {
     RecordId id;
     bson::Document document;
@@ -31,9 +38,16 @@ class SessionTables {
   StatusWith<bson::Document> find(RecoveryUnit& unit, bson::View session) const;
   StatusWith<bson::Document> findImage(RecoveryUnit& unit, bson::View session) const;
 
+  /// How many versions a record gets, on average.
+  static constexpr uint64_t kVersionsOfARecord = 64;
+  /// Whether the version of that time begins a record. The times of any one session are spread evenly.
+  static bool startsRecord(bson::Timestamp time);
+
  private:
   Status putDocument(RecoveryUnit& unit, const Namespace& ns, bson::Document document, bson::Timestamp time,
                      Place& place) const;
+  /// Fills `place` with what is there; without an id: there is nothing.
+  static Status locate(const Collection& collection, RecoveryUnit& unit, const bson::Element& session, Place& place);
   StatusWith<bson::Document> findIn(RecoveryUnit& unit, const Namespace& ns, bson::View session) const;
 
   Catalog& catalog_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "actors/kernel/node.hpp"
@@ -10,6 +11,7 @@
 #include "storage/oplog/oplog_collection.hpp"
 #include "storage/oplog/oplog_store.hpp"
 #include "storage/oplog/replicated_writes.hpp"
+#include "supervisors/assembly/history_window.hpp"
 
 namespace troupe::supervisors {
 
@@ -112,13 +114,23 @@ Status startTimes(storage::Catalog& catalog, const storage::OplogStore& oplog, s
   return beginHistory(catalog.engine(), oplog, sessions);
 }
 
-std::function<void(const OpTime&)> stableTimeSetter(storage::Engine& engine, const server::Parameters& parameters) {
-  return [&engine, &parameters](const OpTime& stable) {
+std::function<void(const OpTime&)> stableTimeSetter(storage::Engine& engine, const server::Parameters& parameters,
+                                                    const Environment& environment) {
+  struct Kept {
+    std::mutex mutex;
+    HistoryWindow window;
+  };
+  return [&engine, &parameters, &environment, kept = std::make_shared<Kept>()](const OpTime& stable) {
     if (stable == OpTime{}) return;
     (void)engine.setStableTimestamp(stable.timestamp);
-    const auto window = static_cast<uint32_t>(parameters.minSnapshotHistoryWindowInSeconds.load());
-    if (stable.timestamp.seconds > window)
-      (void)engine.setOldestTimestamp({stable.timestamp.seconds - window, stable.timestamp.increment});
+    const int64_t wanted = parameters.minSnapshotHistoryWindowInSeconds.load();
+    const TimePoint now = environment.coarseNow();
+    const auto wallNow = std::chrono::duration_cast<std::chrono::seconds>(environment.wallNow().time_since_epoch());
+    const std::lock_guard lock(kept->mutex);
+    HistoryWindow& window = kept->window;
+    if (window.isDue(now)) window.look(HistoryWindow::isPressed(engine.statistics()), wanted, now);
+    const int64_t oldest = window.oldest(stable.timestamp.seconds, wanted, wallNow.count());
+    if (oldest > 0) (void)engine.setOldestTimestamp({static_cast<uint32_t>(oldest), stable.timestamp.increment});
   };
 }
 

@@ -37,7 +37,8 @@ Status beginHistory(storage::Engine& engine, const storage::OplogStore& oplog, s
 Status startTimes(storage::Catalog& catalog, const storage::OplogStore& oplog, storage::SessionPool& sessions,
                   replication::ReplicationProgress& progress, bool lacksData);
 
-/// What is stable for the engine, and the history that it keeps (minSnapshotHistoryWindowInSeconds).
-std::function<void(const OpTime&)> stableTimeSetter(storage::Engine& engine, const server::Parameters& parameters);
+/// What is stable for the engine, and the history that it keeps (HistoryWindow). All three outlive it.
+std::function<void(const OpTime&)> stableTimeSetter(storage::Engine& engine, const server::Parameters& parameters,
+                                                    const Environment& environment);
 
 }  // namespace troupe::supervisors

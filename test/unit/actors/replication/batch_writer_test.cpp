@@ -1,6 +1,8 @@
 #include "actors/replication/batch_writer.hpp"
 
 #include <map>
+#include <set>
+#include <thread>
 
 #include "storage/locks/lock_manager.hpp"
 #include "storage/sessions/retryable_writes.hpp"
@@ -103,6 +105,31 @@ TEST_P(BatchWriterTest, ABatchHoldsAnyNumberOfImagesOfASession) {
   }
   const Status written = writeAll(log());
   ASSERT_TRUE(written.isOK()) << written.toString();
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
+  EXPECT_EQ(locks.inUse(), 0u);
+}
+
+/// It is written where it is begun: no other thread is woken for a handful of entries.
+TEST_P(BatchWriterTest, ASmallBatchIsWrittenByTheThreadThatBeginsIt) {
+  for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})
+    make(ns->toString().c_str());
+  const storage::SessionTables tables(*catalog);
+  storage::RetryableWrites session(doc("id", 1), tables);
+  ASSERT_TRUE(session.begin(1).isOK());
+  operation->session.txnNumber = 1;
+  operation->retryable = &session;
+  ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
+  ASSERT_TRUE(insertAll({4}).isOK());
+  operation->retryable = nullptr;
+  operation->session.txnNumber.reset();
+  std::set<std::thread::id> threads;
+  BatchWriter::Parts parts{
+      node, *member.catalog, *memberLog, {.sessions = *member.pool, .locks = &locks, .replicated = &memberWrites}};
+  parts.applied = [&](const BatchWriter::AppliedUnit&) { threads.insert(std::this_thread::get_id()); };
+  writer = std::make_unique<BatchWriter>(parts, BatchWriter::Options{.writers = 4, .entriesPerWriter = 32});
+  const Status written = writeAll(log());
+  ASSERT_TRUE(written.isOK()) << written.toString();
+  EXPECT_EQ(threads, std::set{std::this_thread::get_id()});
   EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
   EXPECT_EQ(locks.inUse(), 0u);
 }

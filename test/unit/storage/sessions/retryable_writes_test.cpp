@@ -1,13 +1,18 @@
 #include "storage/sessions/retryable_writes.hpp"
 
+#include <set>
+
 #include "test/unit/storage/oplog/member_fixture.hpp"
 #include "test/unit/storage/oplog/primary_fixture.hpp"
 
 namespace troupe::storage {
 
 using bson::doc;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::IsEmpty;
+using ::testing::Lt;
 using ::testing::SizeIs;
 
 /// A primary with a session that an operation has checked out.
@@ -125,6 +130,56 @@ TEST_P(RetryableWritesTest, AtEachTimeEveryMemberHasTheRecordOfThatTime) {
     expectAt(theirs, *member.pool, entry);
     expectAt(*tables, *pool, entry);
   }
+}
+
+/// A record with all versions of a long history would be dear to change.
+TEST_P(RetryableWritesTest, NowAndThenAVersionOfASessionIsARecordOfItsOwn) {
+  std::set<RecordId> records;
+  for (int id = 0; id < 600; ++id) {
+    ASSERT_TRUE(insertAll({id}).isOK());
+    const bson::Document key = doc("_id", sessionNamed(1));
+    records.insert(current("config.transactions")->findById(rec(), key["_id"])->value());
+    rec().abandonSnapshot();
+  }
+  EXPECT_THAT(records, SizeIs(AllOf(Gt(3u), Lt(30u))));
+  EXPECT_EQ(current("config.transactions")->records().count(), 1);
+  EXPECT_EQ(recordText(), recordText(7, entries().back()));
+  Member member;
+  ASSERT_TRUE(member.make(*current("test.c")));
+  const Status applied = member.applyAll(log());
+  ASSERT_TRUE(applied.isOK()) << applied.toString();
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
+}
+
+/// Times of the entries of one session may lie evenly apart.
+TEST(SessionTablesTest, RecordsBeginAtEvenDistances) {
+  for (uint32_t apart = 1; apart <= 200; ++apart) {
+    size_t begun = 0;
+    for (uint32_t i = 0; i < 100 * SessionTables::kVersionsOfARecord; ++i)
+      begun += SessionTables::startsRecord({1'700'000'000, 1 + i * apart}) ? 1 : 0;
+    EXPECT_THAT(begun, AllOf(Gt(50u), Lt(200u))) << apart;
+  }
+}
+
+/// Where the record was put last is a guess only.
+TEST_P(RetryableWritesTest, ARecordThatSomebodyHasRemovedIsMadeAnew) {
+  ASSERT_TRUE(insertAll({1}).isOK());
+  operation->retryable = nullptr;
+  operation->session.txnNumber.reset();
+  const bson::Document key = doc("_id", sessionNamed(1));
+  const Status removed = inUnit([&]() -> Status {
+    const CollectionPtr kept = current("config.transactions");
+    TROUPE_ASSIGN(const auto at, kept->findById(rec(), key["_id"]));
+    TROUPE_ASSIGN(const bson::Document record, tables->find(rec(), sessionNamed(1)));
+    return kept->remove(rec(), *at, record);
+  });
+  ASSERT_TRUE(removed.isOK()) << removed.toString();
+  EXPECT_EQ(recordText(), "none");
+  operation->retryable = &*writes;
+  operation->session.txnNumber = 7;
+  ASSERT_TRUE(insertAll({2}).isOK());
+  EXPECT_EQ(recordText(), recordText(7, entries().back()));
+  const NodeContents valid(*catalog, *pool);  // looks whether records and indexes agree
 }
 
 TEST_P(RetryableWritesTest, WhatWasExecutedIsFoundInTheLogAgain) {  // SES-018

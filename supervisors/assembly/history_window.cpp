@@ -1,0 +1,31 @@
+#include "supervisors/assembly/history_window.hpp"
+
+#include <algorithm>
+
+#include "storage/engine/rollback_reason.hpp"
+
+namespace troupe::supervisors {
+
+void HistoryWindow::look(bool isPressed, int64_t wanted, TimePoint now) {
+  const double passed = std::chrono::duration<double>(now - looked_).count();
+  looked_ = now;
+  const auto most = static_cast<double>(wanted);
+  if (isPressed) kept_ = (isShort_ ? std::min(kept_, most) : most) / 2;
+  else if (isShort_) kept_ += passed;
+  isShort_ = (isPressed || isShort_) && kept_ < most;
+}
+
+/// What is stable long ago, on a member that catches up, nobody reads at the times of before.
+int64_t HistoryWindow::oldest(int64_t stable, int64_t wanted, int64_t wallNow) const {
+  if (!isShort_) return stable - wanted;
+  const int64_t shortened = std::min(stable - static_cast<int64_t>(kept_), wallNow - kLeastSeconds);
+  return std::max(shortened, stable - wanted);
+}
+
+/// Eviction sets in at the target, and brings the share back to about there.
+bool HistoryWindow::isPressed(const storage::EngineStatistics& statistics) {
+  return statistics.cacheBytesMax > 0 &&
+         statistics.cacheBytesDirty * 1000 >= statistics.cacheBytesMax * storage::kDirtyTargetPercent * 9;
+}
+
+}  // namespace troupe::supervisors
