@@ -18,7 +18,7 @@ using namespace server;
 namespace {
 
 constexpr Argument kAggregateArguments[] = {
-    arrayArg("pipeline").required(),
+    arrayArg("pipeline"),  // checkAggregate
     documentArg("cursor"),
     boolArg("explain").outsideStableApi(),
     flagArg("allowDiskUse"),
@@ -32,10 +32,13 @@ constexpr Argument kAggregateArguments[] = {
     flagArg("needsMerge"),
 };
 
+/// As a double, which rounds decimals.
+bool isExactlyOne(const bson::Element& number) { return number.isNumber() && number.toDouble() == 1; }
+
 StatusWith<AuthorizedNamespace> aggregateTarget(Request& request) {
   const auto first = request.body().first();
   if (first.isNumber()) {
-    if (first.toInt64() != 1)
+    if (!isExactlyOne(first))
       return Status(ErrorCode::kBadValue,
                     "Invalid command format: the 'aggregate' field must specify a collection name or 1");
     return resolveInput(request, storage::Namespace(request.db(), ""), request.body());
@@ -59,6 +62,10 @@ bool endsWith(bson::View stages, std::string_view name) {
 /// The cursor and its options, and what does not go with explain; explain has no cursor, but these are checked anyway.
 Status checkAggregate(const Request& request) {
   TROUPE_TRY(checkHint(request));
+  const auto pipeline = request.fields()["pipeline"];
+  if (!pipeline.ok())
+    return {ErrorCode::kMissingRequiredField, "BSON field 'aggregate.pipeline' is missing but a required field"};
+  if (pipeline.isNullish()) return {ErrorCode::kTypeMismatch, "'pipeline' option must be specified as an array"};
   if (const auto explain = request.fields()["explain"]; explain.ok() && explain.isNullish())
     return {ErrorCode::kTypeMismatch, "BSON field 'aggregate.explain' is the wrong type 'null', expected type 'bool'"};
   if (request.flag("explain") && request.arg("writeConcern"))

@@ -7,6 +7,7 @@
 #include "actors/commands/insert_batch.hpp"
 #include "actors/commands/modify.hpp"
 #include "actors/commands/query_support.hpp"
+#include "actors/server/collection_uuid.hpp"
 #include "messaging/bson/validate.hpp"
 #include "messaging/errors/co_status.hpp"
 
@@ -25,7 +26,7 @@ constexpr Argument kBulkWriteArguments[] = {
     documentArg("cursor"),
     numberArg("maxTimeMS"),
 };
-constexpr Argument kNamespaceEntry[] = {stringArg("ns").required(), binaryArg("collectionUUID")};
+constexpr Argument kNamespaceEntry[] = {stringArg("ns").required(), uuidArg("collectionUUID")};
 constexpr Argument kBulkCursor[] = {numberArg("batchSize")};
 // Of the operations, beside the first field, which says what is to be done, and where.
 constexpr Argument kBulkInsert[] = {documentArg("document").required()};
@@ -123,14 +124,12 @@ class BulkWrite {
     TROUPE_CO_TRY(checkBatchSize(ops.size()));
     TROUPE_CO_TRY(checkStatementIds(request_, ops.size()));
     TROUPE_CO_ASSIGN(const auto entries, request_.documents("nsInfo"));
-    if (entries.size() > ops.size())
-      co_return Status(ErrorCode::kInvalidLength, "bulkWrite.nsInfo has " + std::to_string(entries.size()) +
-                                                      " entries, but there are only " + std::to_string(ops.size()) +
-                                                      " operations");
+    TROUPE_CO_TRY(checkNamespaceCount(entries.size()));
     TROUPE_CO_TRY(checkFields("bulkWrite.cursor", kBulkCursor, request_.document("cursor")));
     TROUPE_CO_TRY(checkBatchSizeOf(request_.document("cursor")["batchSize"]));
     lastYield_ = request_.server().node.environment().now();
     TROUPE_CO_ASSIGN(auto names, co_await namespacesOf(entries));
+    for (const bson::View entry : entries) uuids_.push_back(entry["collectionUUID"]);
     std::vector<auth::ActionSet> needed(names.size());
     for (size_t i = 0; i < ops.size(); ++i) {
       TROUPE_CO_TRY(co_await betweenArguments());
@@ -201,6 +200,19 @@ class BulkWrite {
     return ns;
   }
 
+  /// Some of them may be named by no operation.
+  static Status checkNamespaceCount(size_t count) {
+    constexpr size_t kMostNamespaces = 100'000;
+    if (count <= kMostNamespaces) return Status::OK();
+    return {ErrorCode::kInvalidLength, "bulkWrite.nsInfo may have at most " + std::to_string(kMostNamespaces) +
+                                           " entries, but has " + std::to_string(count)};
+  }
+
+  /// The collection that an operation's namespace stands for is the one that nsInfo expects there.
+  Status checkUuid(const BulkOperation& operation) const {
+    return checkCollectionUuid(request_, *namespaces_[operation.ns], uuids_[operation.ns]);
+  }
+
   /// While arguments are read nothing is written: flow control is not passed.
   Task<Status> betweenArguments() {
     TROUPE_CO_TRY(request_.checkForInterrupt());
@@ -250,7 +262,8 @@ class BulkWrite {
     for (size_t i = first; i < end; ++i) batch.documents.push_back(partOf(operations_[i].body, "document"));
     InsertOutcome outcome;
     const AuthorizedNamespace ns = *namespaces_[operations_[first].ns];
-    const Status status = co_await insertBatch(request_, ns, std::move(batch), retried_, outcome);
+    Status status = checkUuid(operations_[first]);
+    if (status.isOK()) status = co_await insertBatch(request_, ns, std::move(batch), retried_, outcome);
     inserted_ += outcome.inserted + outcome.retried;
     if (!status.isOK() && endsCommand(status)) co_return status;
     std::map<int32_t, Status> failed;
@@ -286,6 +299,7 @@ class BulkWrite {
   Task<StatusWith<ModificationOutcome>> outcomeOf(BulkOperation operation, int32_t position) {
     TROUPE_CO_ASSIGN(auto before, retried_.outcomeOf(position, operation.is(kDeleteOperation)));
     if (before) co_return std::move(*before);
+    TROUPE_CO_TRY(checkUuid(operation));
     request_.operation().setStatements({&position, 1});
     const AuthorizedNamespace ns = *namespaces_[operation.ns];
     auto outcome = co_await modify(request_, ns, modificationOf(operation));
@@ -355,6 +369,7 @@ class BulkWrite {
   const bool ordered_, errorsOnly_, bypass_;
   TimePoint lastYield_{};
   std::vector<BulkOperation> operations_;
+  std::vector<bson::Element> uuids_;                            ///< as nsInfo; absent where it expects none
   std::vector<std::optional<AuthorizedNamespace>> namespaces_;  ///< as nsInfo; none where no operation needs it
   ListedRows rows_;
   RetriedStatements retried_;

@@ -141,6 +141,8 @@ Status answerWithDocument(Request& request, const AuthorizedNamespace& ns, const
   return Status::OK();
 }
 
+bool isNatural(const bson::Element& hint) { return hint.isObjectLike() && hint.asDocument().has("$natural"); }
+
 Task<Status> find(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
   if (Status status = checkFind(request); !status.isOK()) co_return status;
@@ -174,6 +176,8 @@ Task<Status> find(Request& request) {
   }
   query::FindRequest wanted = findRequest(request, command);
   wanted.tailable = *tailable;
+  if (wanted.tailable && isNatural(wanted.hint))
+    wanted.hint = {};  // whatever it says, documents come as they are added
   auto executor = query::openFind(resources->collection, wanted, resources->unit(), resources->context);
   if (!executor.isOK()) co_return executor.status();
   if (atOnce) {

@@ -4,6 +4,7 @@
 
 #include "actors/kernel/node.hpp"
 #include "storage/query/match/match_parser.hpp"
+#include "storage/query/plan/id_lookup.hpp"
 #include "storage/records/record_id_set.hpp"
 
 namespace troupe::commands {
@@ -75,10 +76,17 @@ class Modifier {
   storage::RecoveryUnit& unit() { return resources_.unit(); }
   const storage::Collection& collection() const { return *target_.collection; }
 
+  /// Whether at most one document matches: no order is needed then, and a sort is not even read.
+  bool asksForId() const {
+    const bson::Element id = what_.filter.first();
+    return id.name() == "_id" && what_.filter.count() == 1 && target_.collection &&
+           query::isIdLookup(id, *target_.collection, resources_.context.collator);
+  }
+
   Status open() {
     TROUPE_TRY(resources_.catalog().status());
     query::FindRequest find;
-    find.sort = what_.sort;
+    if (!asksForId()) find.sort = what_.sort;
     find.hint = what_.hint;
     find.forbidCollectionScan = request_.server().parameters.notablescan;
     TROUPE_ASSIGN(executor_, query::openScan(target_.collection, *filter_, find, unit(), resources_.context));

@@ -127,6 +127,16 @@ bson::Document clusterCatalogRow(const storage::Collection& collection, bool sha
   return row.finish();
 }
 
+/// A view has latencies, but nothing is stored of it.
+Status checkCollStatsOfView(const storage::Collection& collection, bson::View options) {
+  if (!collection.isView()) return Status::OK();
+  for (const std::string_view option : {"storageStats", "count", "queryExecStats"})
+    if (givenOption(options, option).ok())
+      return {ErrorCode::kCommandNotSupportedOnView,
+              "$collStats has no '" + std::string(option) + "' of the view " + collection.ns().toString()};
+  return Status::OK();
+}
+
 /// A row of $collStats: what its options ask for.
 bson::Document collStatsRow(ServerContext& server, const storage::Collection& collection, const std::string& ns,
                             bson::View options, bson::Date now) {
@@ -138,8 +148,7 @@ bson::Document collStatsRow(ServerContext& server, const storage::Collection& co
     row.append("storageStats",
                collectionStatistics(server, collection, std::clamp<int64_t>(scale.toInt64(1), 1, INT32_MAX)));
   }
-  if (givenOption(options, "count").ok())
-    row.append("count", query::integer(collection.isView() ? 0 : collection.records().count()));
+  if (givenOption(options, "count").ok()) row.append("count", query::integer(collection.records().count()));
   if (givenOption(options, "queryExecStats").ok()) appendQueryExecStats(row, server.usage.of(ns));
   return row.finish();
 }
@@ -281,6 +290,7 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSource(const CollectionName
   }
   if (name == "$collStats") {
     if (!collection) return Status(ErrorCode::kNamespaceNotFound, "Collection [" + on.full() + "] not found.");
+    TROUPE_TRY(checkCollStatsOfView(*collection, options));
     return rows({collStatsRow(server_, *collection, on.full(), options, resources_.context.now)});
   }
   return Status(ErrorCode::kUnrecognizedPipelineStageName, "Unrecognized pipeline stage name: '" + name + "'");

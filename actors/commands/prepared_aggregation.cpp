@@ -127,7 +127,9 @@ Status admitOwnStages(Request& request, CommandPipelineEnvironment& environment,
                       bson::View command) {
   const bson::View stages = documentIn(command, "pipeline");
   TROUPE_ASSIGN(const auto own, Pipeline::parse(stages, context));
-  if (Pipeline::useOfInput(stages) != query::NamespaceUse::kRead)
+  using enum query::NamespaceUse;
+  const query::NamespaceUse use = Pipeline::useOfInput(stages);
+  if (use != kRead && use != kIndexStatistics && use != kPlanCache)
     return {ErrorCode::kCommandNotSupportedOnView, "a view cannot be read by a pipeline that begins with " +
                                                        std::string(stages.first().asDocument().first().name())};
   return environment.namespaces().admit(request, own->involved(), command["bypassDocumentValidation"].truthy());
@@ -162,7 +164,10 @@ StatusWith<PreparedAggregation> prepareAggregation(Request& request, const Autho
   TROUPE_TRY(r.keep(given));
   const bson::View command = r.command;
   TROUPE_ASSIGN(const CatalogReader catalog, openCatalogView(request));
-  TROUPE_ASSIGN(auto resolved, resolveViews(catalog, ns, documentIn(command, "pipeline")));
+  const bson::View stages = documentIn(command, "pipeline");
+  // $collStats tells about the view itself.
+  const bool looksThrough = Pipeline::useOfInput(stages) != query::NamespaceUse::kCollectionStatistics;
+  TROUPE_ASSIGN(auto resolved, looksThrough ? resolveViews(catalog, ns, stages) : resolveName(catalog, ns, stages));
   // A view has a collation of its own, which may not be overridden; that of its collection does not count.
   r.collection = resolved.view ? resolved.view : ns.collection().empty() ? nullptr : resolved.collection;
   TROUPE_TRY(prepareContext(r, request, documentIn(command, "collation"), documentIn(command, "let")));

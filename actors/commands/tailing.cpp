@@ -29,9 +29,7 @@ StatusWith<bool> wantsTailable(const Request& request, const storage::Collection
   }
   if (request.flag("singleBatch"))
     return Status(ErrorCode::kBadValue, "Cannot use the 'tailable' option with the 'singleBatch' option");
-  const auto hint = request.arg("hint");
-  if (!isForward(request.document("sort")) ||
-      (hint.is(bson::Type::kDocument) && hint.asDocument()["$natural"].toDouble() < 0))
+  if (!isForward(request.document("sort")))
     return Status(ErrorCode::kBadValue, "Cannot use the 'tailable' option with a sort other than {$natural: 1}");
   if (collection && !collection->isCapped())
     return Status(ErrorCode::kBadValue, "error processing query: ns=" + collection->ns().toString() +

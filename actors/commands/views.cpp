@@ -11,9 +11,13 @@ namespace {
 constexpr int kMaxViewDepth = 20;
 }
 
-StatusWith<ResolvedViews> resolveViews(const CatalogReader& catalog, const AuthorizedNamespace& ns, bson::View stages) {
+StatusWith<ResolvedViews> resolveName(const CatalogReader& catalog, const AuthorizedNamespace& ns, bson::View stages) {
   TROUPE_ASSIGN(auto collection, catalog.find(ns));
-  ResolvedViews result{ns, std::move(collection), nullptr, bson::Document(stages)};
+  return ResolvedViews{ns, std::move(collection), nullptr, bson::Document(stages)};
+}
+
+StatusWith<ResolvedViews> resolveViews(const CatalogReader& catalog, const AuthorizedNamespace& ns, bson::View stages) {
+  TROUPE_ASSIGN(ResolvedViews result, resolveName(catalog, ns, stages));
   if (result.collection && result.collection->isView()) result.view = result.collection;
   for (int depth = 0; result.collection && result.collection->isView(); ++depth) {
     if (depth == kMaxViewDepth)

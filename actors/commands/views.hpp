@@ -18,6 +18,8 @@ struct ResolvedViews {
 
 /// Views stand on views, up to twenty deep. Errors: ViewDepthLimitExceeded.
 StatusWith<ResolvedViews> resolveViews(const CatalogReader& catalog, const AuthorizedNamespace& ns, bson::View stages);
+/// The collection or view of that name as it is.
+StatusWith<ResolvedViews> resolveName(const CatalogReader& catalog, const AuthorizedNamespace& ns, bson::View stages);
 /// Before the definition of a view is stored: its pipeline parses and writes nothing, and the client may read all that
 /// the view will show to others: what it stands on and what its stages name. Errors: OptionNotSupportedOnView,
 /// Unauthorized, those of parsing.

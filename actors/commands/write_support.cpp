@@ -151,7 +151,9 @@ void WriteErrors::add(WriteError error) {
 }
 
 void WriteErrors::appendTo(Request& request) const {
-  if (errors_.empty()) return;
+  const storage::WriteConcern& concern = request.operation().writeConcern;
+  const bool isUnacknowledged = concern.given && concern.w == 0 && !concern.majority && !concern.named;
+  if (errors_.empty() || isUnacknowledged) return;
   request.operation().noteReliance();  // on the document of a duplicate, for one
   bson::Builder& reply = request.reply();
   reply.openArray("writeErrors");

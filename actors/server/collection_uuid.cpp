@@ -31,7 +31,10 @@ std::optional<storage::Namespace> presentName(const Request& request, const stor
 }  // namespace
 
 Status checkCollectionUuid(const Request& request, const storage::Namespace& ns, std::string_view field) {
-  const bson::Element given = request.arg(field);
+  return checkCollectionUuid(request, ns, request.arg(field));
+}
+
+Status checkCollectionUuid(const Request& request, const storage::Namespace& ns, const bson::Element& given) {
   if (!given.is(bson::Type::kBinary)) return Status::OK();
   const bson::Uuid wanted = uuidOf(given);
   if (request.server().catalog.uuidOf(ns) == wanted) return Status::OK();

@@ -9,6 +9,9 @@ namespace troupe::server {
 Status checkCollectionUuid(const Request& request, const storage::Namespace& ns,
                            std::string_view field = "collectionUUID");
 
+/// The same for what a part of the command expects; `given` may be absent.
+Status checkCollectionUuid(const Request& request, const storage::Namespace& ns, const bson::Element& given);
+
 /// The same for the name in the command's own field.
 Status checkCollectionUuid(const Request& request);
 

@@ -32,6 +32,14 @@ void appendClient(bson::Builder& out, const Client& client) {
   out.append("user", client.users.empty() ? "" : client.users.front().name + "@" + client.users.front().database);
 }
 
+/// The command with the comment of the one that opened its cursor, unless it has its own.
+bson::Document commented(bson::View command, bson::View origin) {
+  bson::Builder out;
+  out.appendAll(command);
+  if (!command.has("comment")) out.append("comment", origin["comment"]);
+  return out.finish();
+}
+
 /// `whole`: with what the client sent; else it is left out.
 bson::Document build(const FinishedOperation& finished, bool whole) {
   const Request& request = finished.request;
@@ -39,7 +47,7 @@ bson::Document build(const FinishedOperation& finished, bool whole) {
   const storage::OperationMetrics& metrics = operation.metrics;
   bson::Builder out;
   out.append("op", shownKind(operation.commandName)).append("ns", operation.shownNs());
-  if (whole) appendShownCommand(out, operation.command);
+  if (whole) appendShownCommand(out, commented(operation.command, request.originatingCommand));
   else out.openDocument("command").append("$truncated", true).close();
   appendCursor(out, request, whole);
   finished.appendCosts(out);

@@ -119,7 +119,7 @@ StatusWith<std::shared_ptr<Job>> jobOf(const Received<schema::RunCommand>& wante
   auto in = wanted.read();
   const auto& attachment = wanted.payload().attachment();
   if (!attachment) return Status(ErrorCode::kProtocolError, "a command without its document");
-  TROUPE_TRY(bson::validate(*attachment).status());
+  TROUPE_TRY(bson::validate(*attachment, {.maxDepth = bson::kMaxInternalNesting}).status());
   job->document = bson::Document(bson::View(attachment->data()));
   job->database = text(in->getDatabase());
   job->identity = in->getIdentity();

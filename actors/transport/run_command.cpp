@@ -94,7 +94,8 @@ StatusWith<CommandReply> CommandReply::of(std::shared_ptr<const std::string> mes
   if (!message || documentBytes > message->size())
     return Status(ErrorCode::kProtocolError, "a reply that is shorter than it says");
   const size_t bytes = message->size() - documentBytes;
-  TROUPE_ASSIGN(const int32_t size, bson::validate(std::string_view(*message).substr(bytes)));
+  TROUPE_ASSIGN(const int32_t size,
+                bson::validate(std::string_view(*message).substr(bytes), {.maxDepth = bson::kMaxInternalNesting}));
   if (static_cast<size_t>(size) != documentBytes) return Status(ErrorCode::kProtocolError, "a reply of another size");
   return CommandReply(std::move(message), bytes);
 }
@@ -191,7 +192,7 @@ StatusWith<std::vector<bson::View>> RemoteCursor::documents() {
       if (e.is(bson::Type::kDocument)) found.push_back(e.asDocument());
   }
   for (auto rest = present_->bytes(); !rest.empty();) {
-    TROUPE_ASSIGN(const int32_t size, bson::validate(rest));
+    TROUPE_ASSIGN(const int32_t size, bson::validate(rest, {.maxDepth = bson::kMaxInternalNesting}));
     found.emplace_back(rest.data());
     rest.remove_prefix(static_cast<size_t>(size));
   }

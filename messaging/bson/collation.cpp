@@ -70,8 +70,9 @@ class Reader {
   }
 
  private:
+  /// Those of which null is the default; "backwards" has to be a boolean.
   static bool isOption(std::string_view name) {
-    constexpr std::string_view kOptions[] = {"caseLevel", "numericOrdering", "normalization", "backwards", "caseFirst",
+    constexpr std::string_view kOptions[] = {"caseLevel", "numericOrdering", "normalization", "caseFirst",
                                              "alternate", "strength",        "maxVariable",   "version"};
     return std::find(std::begin(kOptions), std::end(kOptions), name) != std::end(kOptions);
   }

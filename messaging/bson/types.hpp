@@ -48,6 +48,10 @@ inline constexpr int32_t kMaxDocumentSize = 16 * 1024 * 1024;
 inline constexpr int32_t kMaxInternalDocumentSize = kMaxDocumentSize + 16 * 1024;
 /// Deepest nesting a document may have.
 inline constexpr int kMaxNestingDepth = 180;
+/// Levels that a command may have below its own fields.
+inline constexpr int kMaxCommandNesting = 200;
+/// Levels of documents that the server wraps around what a command had: rows of the catalog, entries of the oplog.
+inline constexpr int kMaxInternalNesting = 250;
 
 struct ObjectId {
   std::array<uint8_t, 12> bytes{};

@@ -225,7 +225,8 @@ StatusWith<int32_t> validate(std::string_view bytes, const ValidateOptions& opti
   const char* wrong = walk.run(size);
   if (!wrong) return size;
   if (walk.tooDeep())
-    return {ErrorCode::kOverflow, "BSONObj exceeds maximum nested object depth: " + std::to_string(options.maxDepth)};
+    return {ErrorCode::kOverflow, "BSONObj exceeds maximum nested object depth: " +
+                                      std::to_string(std::min(options.maxDepth, kMaxCommandNesting))};
   return invalid(wrong, walk.offset());
 }
 

@@ -10,7 +10,7 @@ namespace troupe::bson {
 
 struct ValidateOptions {
   int32_t maxSize = kMaxInternalDocumentSize;  ///< larger documents are refused (BSONObjectTooLarge)
-  int maxDepth = kMaxNestingDepth + 20;        ///< deeper nesting is refused (Overflow), without recursion; at most 255
+  int maxDepth = kMaxCommandNesting + 1;       ///< deeper nesting is refused (Overflow), without recursion; at most 255
   bool checkUtf8 = false;                      ///< strings must be UTF-8
 };
 

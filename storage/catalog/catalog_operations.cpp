@@ -16,7 +16,9 @@ Status checkDatabase(const CatalogSnapshot& snapshot, std::string_view db) {
 }
 
 /// Every collection has an `_id` index but those the server keeps for itself (IDX-001).
-bool wantsIdIndex(const Namespace& ns) { return !(ns.isLocal() && ns.collection().starts_with("oplog.")); }
+bool wantsIdIndex(const Namespace& ns) {
+  return ns.collection() != "system.profile" && !(ns.isLocal() && ns.collection().starts_with("oplog."));
+}
 
 /// Ends the index builds of a collection that is about to go: other members have heard of their start. It is locked
 /// exclusively, so none begins after this.

@@ -267,11 +267,23 @@ StatusWith<CollectionOptions> parseCollectionOptions(bson::View options, bool st
   return out;
 }
 
+namespace {
+
+/// As an int where it fits, as sizes are shown.
+void appendShort(bson::Builder& out, std::string_view name, int64_t number) {
+  const auto narrow = static_cast<int32_t>(number);
+  if (narrow == number) out.append(name, narrow);
+  else out.append(name, number);
+}
+
+}  // namespace
+
 bson::Document CollectionOptions::toDocument(bool withUuid) const {
   bson::Builder b;
   if (withUuid && uuid) b.append("uuid", *uuid);
-  if (capped) b.append("capped", true).append("size", cappedSize);
-  if (cappedMax > 0) b.append("max", cappedMax);
+  if (capped) b.append("capped", true);
+  if (capped) appendShort(b, "size", cappedSize);
+  if (cappedMax > 0) appendShort(b, "max", cappedMax);
   if (temp) b.append("temp", true);
   if (recordPreImages) b.append("changeStreamPreAndPostImages", bson::doc("enabled", true));
   if (storageEngine) b.append("storageEngine", *storageEngine);

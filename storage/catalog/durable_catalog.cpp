@@ -88,7 +88,7 @@ bool isRow(View document) {
 
 /// A row of the catalog's table as a document, which is checked in full: rows are few, and all else depends on them.
 StatusWith<View> checkedRow(int64_t catalogId, std::string_view bytes) {
-  const auto size = bson::validate(bytes);
+  const auto size = bson::validate(bytes, {.maxDepth = bson::kMaxInternalNesting});
   if (!size.isOK()) return damagedRow(catalogId, size.status().reason());
   if (static_cast<size_t>(*size) != bytes.size()) return damagedRow(catalogId, "bytes follow the document");
   return View(bytes.data());

@@ -181,6 +181,13 @@ Status parseOption(const Element& e, bson::View spec, bool strict, IndexSpec& ou
               "' is not valid for an index specification. Specification: " + documentText(spec)};
 }
 
+/// Of an index on `_id` alone there is one order.
+Status checkIdOrder(const IndexSpec& spec) {
+  const bool isOfId = spec.fields.size() == 1 && spec.fields.front().path == "_id";
+  if (!isOfId || !spec.fields.front().descending) return Status::OK();
+  return {ErrorCode::kBadValue, "The field 'key' for an _id index must be {_id: 1}, but got " + documentText(spec.key)};
+}
+
 Status checkIdIndex(bson::View spec, IndexSpec& out) {
   if (!out.idIndex) {
     if (out.name == "_id_")
@@ -266,6 +273,7 @@ StatusWith<IndexSpec> parseIndexSpec(bson::View spec, bson::View defaultCollatio
                     "The field '" + std::string(e.name()) + "' appears multiple times in the index specification");
     TROUPE_TRY(parseOption(e, spec, strict, out));
   }
+  if (strict) TROUPE_TRY(checkIdOrder(out));
   TROUPE_TRY(checkIdIndex(spec, out));
   TROUPE_TRY(checkCombinations(spec, out));
   TROUPE_TRY(resolveCollation(defaultCollation, out));

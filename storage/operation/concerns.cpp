@@ -55,8 +55,9 @@ Status checkProvenance(std::string_view concern, const Element& e) {
 
 StatusWith<bson::Timestamp> clusterTime(const Element& e) {
   if (!e.is(Type::kTimestamp)) return wrongType("readConcern", e, "type 'timestamp'");
-  if (e.asTimestamp() == bson::Timestamp{})
-    return Status(ErrorCode::kInvalidOptions, std::string(e.name()) + " cannot be a null timestamp");
+  // A snapshot needs a time of day; others may wait for the first entry of all.
+  const bool isNull = e.name() == "atClusterTime" ? e.asTimestamp().seconds == 0 : e.asTimestamp() == bson::Timestamp{};
+  if (isNull) return Status(ErrorCode::kInvalidOptions, std::string(e.name()) + " cannot be a null timestamp");
   return e.asTimestamp();
 }
 

@@ -15,7 +15,7 @@ bson::Timestamp after(bson::Timestamp time) { return bson::Timestamp::fromUint64
 
 /// When an entry was written: its `wall`, or the seconds of its time.
 int64_t wallMillisOf(bson::Timestamp time, std::string_view entry) {
-  if (bson::validate(entry).isOK()) {
+  if (bson::validate(entry, {.maxDepth = bson::kMaxInternalNesting}).isOK()) {
     const bson::Element wall = bson::View(entry.data())["wall"];
     if (wall.is(bson::Type::kDate)) return wall.asDate().millis;
   }

@@ -32,7 +32,7 @@ Status TruncateAfterPoint::load() {
     return Status(ErrorCode::kDataCorruptionDetected,
                   "the document of local.replset.oplogTruncateAfterPoint is damaged; resync this member");
   };
-  if (!bson::validate(cursor->value()).isOK()) return damaged();
+  if (!bson::validate(cursor->value(), {.maxDepth = bson::kMaxInternalNesting}).isOK()) return damaged();
   const bson::Element stored = bson::View(cursor->value().data())[kIdent];
   if (!stored.is(bson::Type::kTimestamp)) return damaged();
   point_ = stored.asTimestamp();

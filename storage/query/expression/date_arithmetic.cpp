@@ -146,6 +146,16 @@ Result dateTrunc(Arguments& arguments, const Operator& op) {
   return Operand(date(zone->toInstant(start)));
 }
 
+/// Where date and unit are constants, a start of weeks that the unit does not need is not looked at, not even if null.
+StatusWith<ExpressionPtr> parseDateTrunc(Parser& parser, const Element& e, const Operator& op) {
+  TROUPE_ASSIGN(auto arguments, parser.parseArguments(op, e));
+  constexpr size_t kDate = 0, kUnit = 1, kStartOfWeek = 4;
+  const Operand* const unit = arguments[kUnit] ? arguments[kUnit]->constant() : nullptr;
+  const bool known = unit && arguments[kDate] && arguments[kDate]->constant();
+  if (known && unit->type() == Type::kString && unit->element().asString() != "week") arguments[kStartOfWeek].reset();
+  return parser.call(op, std::move(arguments));
+}
+
 constexpr Operator kDateArithmeticOperators[] = {
     {.name = "$dateAdd", .function = dateAdd, .named = kAddArguments, .errors = {.unknownArgument = 5166401}},
     {.name = "$dateSubtract", .function = dateAdd, .named = kAddArguments, .errors = {.unknownArgument = 5166401}},
@@ -155,6 +165,7 @@ constexpr Operator kDateArithmeticOperators[] = {
      .errors = {.notDocument = 5166301, .unknownArgument = 5166302}},
     {.name = "$dateTrunc",
      .function = dateTrunc,
+     .parse = parseDateTrunc,
      .named = kTruncArguments,
      .errors = {.notDocument = 5439007, .unknownArgument = 5439008}},
 };

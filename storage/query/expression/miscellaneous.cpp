@@ -2,6 +2,7 @@
 #include <random>
 
 #include "messaging/bson/compare.hpp"
+#include "storage/query/expression/hashed_key.hpp"
 #include "storage/query/expression/node.hpp"
 
 // $literal, $rand, sizes, timestamps, bits.
@@ -71,11 +72,9 @@ Result sampleRate(Arguments& arguments, const Operator&) {
   return Operand(boolean(randomNumber(arguments.variables) < rate));
 }
 
-/// The number that a hashed index has for a value.
 Result hashedKey(Arguments& arguments, const Operator&) {
-  const Element e = arguments[0];
   const bson::Value null = nullValue();
-  return Operand(int64(static_cast<int64_t>(bson::hashValue(e.ok() ? e : null.element(), arguments.collator))));
+  return Operand(int64(hashedIndexKey(arguments[0].ok() ? arguments[0] : null.element())));
 }
 
 Result bsonSize(Arguments& arguments, const Operator&) {

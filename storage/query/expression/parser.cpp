@@ -209,6 +209,7 @@ StatusWith<ExpressionPtr> Parser::parseObject(bson::View object) {
   }
   auto result = std::make_unique<ObjectExpression>();
   for (const Element& field : object) {
+    if (field.name().empty()) return Status(ErrorCode(15998), "FieldPath field names may not be empty strings.");
     if (field.name().starts_with('$'))
       return Status(ErrorCode::kFieldPathInvalid,
                     "FieldPath field names may not start with '$'. Consider using $getField or $setField.");

@@ -198,8 +198,9 @@ Result toText(const Element& e, const Conversion& how) {
       if (!how.format) return missingFormat(e, "string");
       TROUPE_ASSIGN(const auto converted, binaryToText(e.asBinary(), *how.format));
       Operand result(text(converted));
-      if (!checkStringSize(result.element()).isOK())
-        return failure("The text of the binary data would be 16 MiB or more" + std::string(kNoOnError));
+      const Status fits = checkStringSize(result.element());
+      if (!fits.isOK() && *how.format == BinaryFormat::kUtf8) return fits;
+      if (!fits.isOK()) return failure("The text of the binary data would be 16 MiB or more" + std::string(kNoOnError));
       return result;
     }
     case Type::kCode: return unsupported(e, Type::kString);

@@ -82,6 +82,11 @@ class Parser {
     ~Deeper() { --parser.depth_; }
     Parser& parser;
   };
+  /// Whether the first field of a document is an operator of conditions.
+  static bool isOperator(const Element& e) {
+    const auto name = e.asDocument().first().name();
+    return name == "$regex" || name == "$options" || handler(name);
+  }
   Status checkDepth() const {
     if (depth_ <= context_.limits.filterDepth) return Status::OK();
     return {ErrorCode::kOverflow,
@@ -354,7 +359,8 @@ StatusWith<Node> Parser::all(std::string_view path, const Element& e) {
   MatchExpression::Children children;
   const bool elemMatches = isElemMatch(e.asArray().first());
   for (const auto& item : e.asArray()) {
-    if (elemMatches != isElemMatch(item) || (!elemMatches && isOperatorDocument(item)))
+    // Names that are no operators, as those of a pipeline's stages, make values.
+    if (elemMatches != isElemMatch(item) || (!elemMatches && isOperatorDocument(item) && isOperator(item)))
       return bad("no $ expressions in $all");
     auto child = elemMatches             ? elemMatch(path, item.asDocument().first())
                  : item.is(Type::kRegex) ? regexLiteral(path, item)

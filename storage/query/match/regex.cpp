@@ -7,12 +7,17 @@
 
 namespace troupe::query {
 
+constexpr size_t kMaxPatternBytes = 16 * 1024;
+
 StatusWith<std::shared_ptr<const CompiledRegex>> CompiledRegex::compile(std::string_view pattern,
                                                                         std::string_view options, QueryWork* work) {
   if (pattern.find('\0') != std::string_view::npos)
     return {ErrorCode::kBadValue, "Regular expression cannot contain an embedded null byte"};
   if (options.find('\0') != std::string_view::npos)
     return {ErrorCode::kBadValue, "Regular expression options string cannot contain an embedded null byte"};
+  if (pattern.size() > kMaxPatternBytes)
+    return {ErrorCode::kInvalidRegex,
+            "Regular expression is invalid: pattern is larger than " + std::to_string(kMaxPatternBytes) + " bytes"};
   TROUPE_ASSIGN(const uint32_t flags, regexFlags(options, ""));
   auto program =
       RegexProgram::compile(pattern, flags | PCRE2_MATCH_INVALID_UTF, RegexProgram::Engine::kJustInTime, work);

@@ -57,11 +57,6 @@ class BucketExpression final : public CompoundExpression {
   const bson::Collator* collator_;
 };
 
-/// Whether the parser takes it for more than a constant.
-bool isExpression(const Element& e) {
-  return e.is(Type::kDocument) || (e.is(Type::kString) && e.asString().starts_with('$'));
-}
-
 Status checkBoundaries(const Element& boundaries) {
   if (!boundaries.is(Type::kArray))
     return {ErrorCode(40200),

@@ -158,10 +158,13 @@ Status parseBucketAuto(const Element& e, StageParser& parser) {
   ExpressionPtr groupBy;
   std::optional<int64_t> buckets;
   Outputs outputs;
-  bool hasOutput = false;
   std::optional<PreferredNumbers> granularity;
   for (const Element& field : e.asDocument()) {
     if (field.name() == "groupBy") {
+      if (!isExpression(field))
+        return {ErrorCode(40239),
+                "The $bucketAuto 'groupBy' field must be a $-prefixed path or an expression object, but found: " +
+                    show(field) + "."};
       TROUPE_ASSIGN(groupBy, parseExpression(field, parser.parse()));
     } else if (field.name() == "buckets") {
       buckets = exactInt32(field);
@@ -174,7 +177,6 @@ Status parseBucketAuto(const Element& e, StageParser& parser) {
       if (!field.is(Type::kDocument))
         return {ErrorCode(40244),
                 "The $bucketAuto 'output' field must be an object, but found type: " + typeOf(field) + "."};
-      hasOutput = true;
       for (const Element& output : field.asDocument()) {
         TROUPE_ASSIGN(auto spec, parseAccumulator(output, parser.parse(), AccumulatorUse::kBuckets));
         outputs.emplace_back(output.name(), std::move(spec));
@@ -189,7 +191,7 @@ Status parseBucketAuto(const Element& e, StageParser& parser) {
     }
   }
   if (!groupBy || !buckets) return {ErrorCode(40246), "$bucketAuto requires 'groupBy' and 'buckets' to be specified."};
-  if (!hasOutput) {
+  if (outputs.empty()) {
     const Document count = bson::doc("count", bson::doc("$sum", 1));
     TROUPE_ASSIGN(auto spec, parseAccumulator(count["count"], parser.parse(), AccumulatorUse::kBuckets));
     outputs.emplace_back("count", std::move(spec));

@@ -38,6 +38,7 @@ class DensifyStage final : public Stage {
   DensifyStage(DensifySpec spec, ExpressionPtr partitionBy, SortPattern order, const PipelineContext& context)
       : spec_(std::move(spec)),
         work_(context.parse->work),
+        collated_(context.parse->collator != nullptr),
         held_("$densify", std::move(partitionBy), std::move(order), context) {}
 
   StatusWith<Next> next() override {
@@ -62,6 +63,7 @@ class DensifyStage final : public Stage {
       const Element present = held_.sortValue(rows_[at_].document);
       if (!present.isNullish()) {
         const Value place(present);
+        if (collated_) TROUPE_TRY(shareWith(rows_[at_].document));
         TROUPE_ASSIGN(const bool added, addBefore(&place));
         if (added) return Next::of(current_.view());
       }
@@ -95,12 +97,7 @@ class DensifyStage final : public Stage {
     const size_t first = end_;
     TROUPE_ASSIGN(end_, held_.endOfPartition(first));
     at_ = first;
-    shared_ = Document();
-    for (const std::string& path : spec_.partitionFields) {
-      const Element value = rows_[first].document.view().at(path);
-      if (!value.ok()) continue;
-      TROUPE_ASSIGN(shared_, withNestedValue(shared_, path, Value(value), work_));
-    }
+    TROUPE_TRY(shareWith(rows_[first].document));
     size_t known = first;
     for (; known < end_ && held_.sortValue(rows_[known].document).isNullish(); ++known)
       if (work_) TROUPE_TRY(work_->step());
@@ -118,6 +115,18 @@ class DensifyStage final : public Stage {
     }
     steps_ = 0;
     return nextPlace();
+  }
+
+  /// New documents have the partition's fields as the document before which they stand: with a collation, documents of
+  /// one partition may differ there.
+  Status shareWith(bson::View document) {
+    shared_ = Document();
+    for (const std::string& path : spec_.partitionFields) {
+      const Element value = document.at(path);
+      if (!value.ok()) continue;
+      TROUPE_ASSIGN(shared_, withNestedValue(shared_, path, Value(value), work_));
+    }
+    return Status::OK();
   }
 
   /// Makes the next new document unless it would not lie before `limit` (null: the end of the partition). A place that
@@ -173,6 +182,7 @@ class DensifyStage final : public Stage {
 
   DensifySpec spec_;
   QueryWork* work_;
+  const bool collated_;
   PartitionedRows held_;
   std::vector<PartitionedRows::Row>& rows_ = held_.rows();
   bool consumed_ = false, any_ = false;

@@ -78,6 +78,19 @@ class GroupTable {
   std::vector<uint32_t> slots_;
 };
 
+/// A value as another stage gets it of a $group. The engine that MongoDB groups with has no place for the least and the
+/// greatest key, which leave it as the field of a document, nor for code, which leaves it as text. Arrays that were
+/// collected leave it item by item.
+Value handedOn(const Value& value, bool collected) {
+  const Element e = value.element();
+  if (e.is(Type::kMinKey) || e.is(Type::kMaxKey)) return Value(bson::doc("", e));
+  if (e.is(Type::kCode)) return text(e.asString());
+  if (!collected || !e.is(Type::kArray)) return value;
+  bson::Builder items;
+  for (const Element& item : e.asArray()) items.push(handedOn(Value(item), false));
+  return items.finishArray();
+}
+
 /// Hashes groups in memory. When they pass the limit, documents of groups not yet in memory go to a sorter by the hash
 /// of their key, and are grouped hash by hash after those in memory have been handed out.
 class GroupStage final : public Stage {
@@ -121,6 +134,7 @@ class GroupStage final : public Stage {
     stages.close().close();
   }
   StageTraits traits() const override { return {.blocking = true}; }
+  void handOnResults() override { handsOn_ = true; }
   bool addDependencies(Dependencies& dependencies) const override {
     id_->addDependencies(dependencies);
     for (const AccumulatedField& output : outputs_) output.spec->addDependencies(dependencies);
@@ -244,13 +258,17 @@ class GroupStage final : public Stage {
     return held_.set(bytes_);
   }
 
+  static bool collects(const AccumulatorSpec& spec) { return spec.name() == "$addToSet" || spec.name() == "$push"; }
+
   Status render(Group& group) {
     bson::Builder out;
     Growth growth(context_.parse->work);
-    out.append("_id", group.key);
+    if (handsOn_) out.append("_id", handedOn(group.key, false));
+    else out.append("_id", group.key);
     for (size_t i = 0; i < outputs_.size(); ++i) {
       TROUPE_TRY(growth.reserve(out.size() + group.states[i]->memory()));
-      TROUPE_ASSIGN(const Value value, group.states[i]->result());
+      TROUPE_ASSIGN(Value value, group.states[i]->result());
+      if (handsOn_) value = handedOn(value, collects(*outputs_[i].spec));
       TROUPE_TRY(checkNesting(value.element(), Operand::kMaxDepth - out.depth(), context_.parse->work));
       out.append(outputs_[i].name, value);
     }
@@ -272,6 +290,7 @@ class GroupStage final : public Stage {
   const Value null_ = nullValue();
   int64_t bytes_ = 0;
   bool consumed_ = false;
+  bool handsOn_ = false;  ///< to another stage
   size_t at_ = 0;
   std::unique_ptr<Sorter> spilled_;
   std::optional<Sorter::Item> waiting_;

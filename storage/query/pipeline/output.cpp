@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "storage/catalog/namespace.hpp"
 #include "storage/query/expression/values.hpp"
 
 // What $out and $merge have in common, and $out.
@@ -160,6 +161,8 @@ Status parseOut(const Element& e, StageParser& parser) {
   }
   if (target.collection.empty())
     return {ErrorCode::kInvalidNamespace, "Invalid $out target namespace, " + target.full()};
+  if (target.full().size() > storage::kMaxNamespaceBytes)
+    return {ErrorCode::kIllegalOperation, "the namespace of the $out target is too long: " + target.full()};
   if (target.collection.starts_with("system."))
     return {ErrorCode(17385), "Can't $out to special collection: " + target.collection};
   if (OutputStage::isInternal(target.db)) return {ErrorCode(31321), "Can't $out to internal database: " + target.db};

@@ -1,5 +1,6 @@
 #include "storage/query/pipeline/pipeline.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "storage/query/expression/values.hpp"
@@ -38,6 +39,17 @@ Status checkPlaces(const std::vector<StagePtr>& stages) {
   return Status::OK();
 }
 
+/// Tells the last $group that stands behind nothing but what a scan does itself, unless it is the end of the pipeline,
+/// or all that follows is written.
+void findHandingOn(const std::vector<StagePtr>& stages) {
+  constexpr std::string_view kOfScan[] = {"$match", "$sort", "$skip", "$limit"};
+  const auto isGroup = [](const StagePtr& stage) { return stage->name() == "$group"; };
+  const auto ofScan = [&](const StagePtr& stage) { return std::ranges::count(kOfScan, stage->name()) > 0; };
+  const auto first = std::find_if_not(stages.begin(), stages.end(), ofScan);
+  const auto next = std::find_if_not(first, stages.end(), isGroup);
+  if (next != first && next != stages.end() && !(*next)->traits().writes) (*std::prev(next))->handOnResults();
+}
+
 }  // namespace
 
 const StageRow* findStage(std::string_view name) {
@@ -70,6 +82,7 @@ StatusWith<std::unique_ptr<Pipeline>> Pipeline::parse(bson::View stages, const P
     TROUPE_TRY(row->parse(specification, parser));
   }
   TROUPE_TRY(checkPlaces(pipeline->stages_));
+  if (context.depth == 0) findHandingOn(pipeline->stages_);
   pipeline->link();
   return pipeline;
 }

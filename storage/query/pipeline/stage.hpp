@@ -58,6 +58,8 @@ class Stage {
     dependencies.wholeDocument = true;
     return true;
   }
+  /// Called once after parsing, of a $group that reads a collection and whose results another stage reads.
+  virtual void handOnResults() {}
   /// Releases resources of the source (cursors, snapshots) while the client fetches the next batch, and takes them
   /// again.
   virtual void save() {

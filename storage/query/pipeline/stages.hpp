@@ -64,6 +64,11 @@ std::span<const StageRow> rankFusionStages();
 
 const StageRow* findStage(std::string_view name);
 
+/// Whether the parser takes it for more than a constant, as a stage asks of what it groups by.
+inline bool isExpression(const bson::Element& e) {
+  return e.is(bson::Type::kDocument) || (e.is(bson::Type::kString) && e.asString().starts_with('$'));
+}
+
 /// What a blocking stage that cannot spill holds: at most its own limit, within the budget of the operation.
 class StageMemory {
  public:

@@ -70,6 +70,15 @@ bool TransformStage::addDependencies(Dependencies& dependencies) const {
 
 namespace {
 
+/// `{$op: ...}`. Among other fields an operator is one of them, and its name none that a field may have.
+bool isOperatorAlone(bson::View fields) { return fields.first().name().starts_with('$') && fields.count() == 1; }
+
+/// $elemMatch is known, though only to find: as an expression it fails with the error of all such operators.
+Status checkProjectOperator(std::string_view name) {
+  if (isExpressionOperator(name) || name == "$elemMatch") return Status::OK();
+  return {ErrorCode(31325), "Invalid $project :: caused by :: Unknown expression " + std::string(name)};
+}
+
 /// Collects a projection: the tree, the variables its expressions share, and what it reads and writes.
 class ProjectionParser {
  public:
@@ -102,7 +111,10 @@ class ProjectionParser {
   Status field(const std::string& path, const Element& e, bool literalsCompute) {
     if (e.is(Type::kDocument)) {
       const bson::View inner = e.asDocument();
-      if (inner.first().ok() && inner.first().name().starts_with('$')) return compute(path, e);
+      if (inner.first().name().starts_with('$') && (literalsCompute || isOperatorAlone(inner))) {
+        if (!literalsCompute) TROUPE_TRY(checkProjectOperator(inner.first().name()));
+        return compute(path, e);
+      }
       if (inner.empty()) {
         if (literalsCompute) return compute(path, e);
         return {ErrorCode(51270), "An empty sub-projection is not a valid value. Found empty object at path"};
@@ -152,7 +164,7 @@ StatusWith<bool> excludes(bson::View spec) {
       const std::string path = prefix + std::string(e.name());
       TROUPE_TRY(ValuePath::check(e.name()));
       if (e.is(Type::kDocument) && e.asDocument().first().name() == "$meta") continue;  // stands in either kind
-      if (e.is(Type::kDocument) && !e.asDocument().empty() && !e.asDocument().first().name().starts_with('$')) {
+      if (e.is(Type::kDocument) && !e.asDocument().empty() && !isOperatorAlone(e.asDocument())) {
         TROUPE_TRY(walk(e.asDocument(), path + "."));
       } else if (!isFlag(e)) {
         computed = true;

@@ -185,13 +185,14 @@ class Pull final : public UpdateOperator {
     const Element condition = operand_.element();
     if (name_ == "$pullAll") return Status::OK();
     if (condition.is(Type::kRegex)) {
-      TROUPE_ASSIGN(filter_, parseValueMatch(bson::doc("$regex", condition), context));
+      byValue_ = true;
+      TROUPE_ASSIGN(filter_, parseMatch(bson::doc(kElement, condition), context));
     } else if (condition.is(Type::kDocument)) {
       const auto first = condition.asDocument().first().name();
       byValue_ = first.starts_with('$') && first != "$and" && first != "$or" && first != "$nor" && first != "$expr" &&
                  first != "$ref" && first != "$id" && first != "$db";
-      TROUPE_ASSIGN(filter_, byValue_ ? parseValueMatch(condition.asDocument(), context)
-                                      : parseMatch(condition.asDocument(), context));
+      const bson::Document ofElement = bson::doc(kElement, condition.asDocument());
+      TROUPE_ASSIGN(filter_, parseMatch(byValue_ ? ofElement.view() : condition.asDocument(), context));
     }
     return Status::OK();
   }
@@ -222,9 +223,15 @@ class Pull final : public UpdateOperator {
       });
     }
     if (!filter_) return bson::compareValues(operand_.element(), e, collator_) == 0;
-    if (byValue_) return filter_->matchesValue(e, &details);
+    if (byValue_) return matchesElement(e, details);
     return e.is(Type::kDocument) && filter_->matches(e.asDocument(), &details);
   }
+  /// The condition is one on a field, so that it sees into an element that is an array: {$all: [1, 2]} picks [1, 2, 3].
+  bool matchesElement(const Element& e, MatchDetails& details) const {
+    if (work_) details.error = work_->step(stepsFor(e.valueSize()));
+    return details.goesOn() && filter_->matches(bson::doc(kElement, e), &details);
+  }
+  static constexpr std::string_view kElement = "e";  ///< the field
   std::string name_;
   Value operand_;
   const bson::Collator* collator_;

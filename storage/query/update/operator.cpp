@@ -44,6 +44,7 @@ class Unset final : public UpdateOperator {
     return current.ok() ? UpdateOutcome::remove() : UpdateOutcome::keep();
   }
   bool creates(const UpdateInput&) const override { return false; }
+  bool removesOnly() const override { return true; }
 };
 
 /// $inc and $mul.

@@ -35,6 +35,8 @@ class UpdateOperator {
   virtual bool creates(const UpdateInput&) const { return true; }
   /// Does it fail where its path leads through a scalar, or names a field of an array?
   virtual bool needsPath(const UpdateInput& input) const { return creates(input); }
+  /// Does it only take fields away? Its path may then have names that no field may be given.
+  virtual bool removesOnly() const { return false; }
   /// Levels of nesting below the path that the operand may bring.
   virtual int depth() const { return 1; }
 

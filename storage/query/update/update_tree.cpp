@@ -327,7 +327,7 @@ std::string Node::arrayPath() const {
   return node->op->path().substr(0, node->op->path().find(".$["));
 }
 
-Status UpdateTree::checkPath(const FieldPath& parts, const ArrayFilters& filters) {
+Status UpdateTree::checkPath(const FieldPath& parts, const ArrayFilters& filters, bool removesOnly) {
   const std::string& path = parts.text();
   if (path.empty()) return {ErrorCode::kEmptyFieldName, "An empty update path is not valid."};
   TROUPE_TRY(checkDepth(parts));
@@ -340,7 +340,7 @@ Status UpdateTree::checkPath(const FieldPath& parts, const ArrayFilters& filters
               "The update path '" + path + "' contains an empty field name, which is not allowed."};
     if (!part.starts_with('$')) continue;
     if (!isPositional(part)) {
-      if (i > 0) continue;  // below the top, fields may have such names
+      if (i > 0 || removesOnly) continue;  // below the top, fields may have such names
       return {ErrorCode::kDollarPrefixedFieldName,
               "The dollar ($) prefixed field '" + std::string(part) + "' in '" + path +
                   "' is not allowed in the context of an update's replacement document. "
@@ -376,7 +376,7 @@ Status UpdateTree::add(UpdateOperatorPtr op, const ArrayFilters& filters) {
   const FieldPath parts(op->path());
   const std::string& path = parts.text();
   if (work_) TROUPE_TRY(work_->step(stepsFor(path.size())));
-  TROUPE_TRY(checkPath(parts, filters));
+  TROUPE_TRY(checkPath(parts, filters, op->removesOnly()));
   const auto conflict = [&](std::string_view at) -> Status {
     return {ErrorCode::kConflictingUpdateOperators,
             "Updating the path '" + path + "' would create a conflict at '" + std::string(at) + "'"};

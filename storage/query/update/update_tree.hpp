@@ -68,7 +68,7 @@ class UpdateTree {
   };
 
  private:
-  Status checkPath(const FieldPath& path, const ArrayFilters& filters);
+  Status checkPath(const FieldPath& path, const ArrayFilters& filters, bool removesOnly);
   Node* childOf(Node& node, Name name);
 
   QueryWork* work_;

@@ -337,4 +337,39 @@ TEST_F(AggregateTest, ListCatalogShowsAnIndexWhileItIsBuilt) {
   EXPECT_EQ(batch(R"({"listIndexes": "c"})").size(), 2);
 }
 
+TEST_F(AggregateTest, StatisticsOfViews) {
+  fill("c", 2);
+  ASSERT_TRUE(succeeds(R"({"create": "whole", "viewOn": "c", "pipeline": []})"));
+  ASSERT_TRUE(succeeds(R"({"create": "part", "viewOn": "c", "pipeline": [{"$match": {"x": 1}}]})"));
+  const auto stage = [&](const std::string& view, const std::string& specification) {
+    return code(R"({"aggregate": ")" + view + R"(", "cursor": {}, "pipeline": [)" + specification + "]}");
+  };
+  EXPECT_EQ(
+      batch(
+          R"({"aggregate": "whole", "cursor": {}, "pipeline": [{"$indexStats": {}}, {"$project": {"name": 1, "_id": 0}}]})"),
+      std::vector<std::string>{R"({ "name" : "_id_" })"});
+  EXPECT_EQ(stage("part", R"({"$indexStats": {}})"), 40602) << "the view's stages stand before it";
+  EXPECT_EQ(stage("whole", R"({"$planCacheStats": {}})"), 0);
+  for (const std::string view : {"whole", "part"}) {
+    EXPECT_EQ(stage(view, R"({"$collStats": {"latencyStats": {"histograms": true}}})"), 0);
+    EXPECT_EQ(stage(view, R"({"$collStats": {"storageStats": {}}})"), 166);
+    EXPECT_EQ(stage(view, R"({"$collStats": {"count": {}}})"), 166);
+  }
+}
+
+TEST_F(AggregateTest, TheNumberOfADatabaseIsOneAsADouble) {
+  const auto on = [&](const std::string& number) {
+    return code(R"({"aggregate": )" + number + R"(, "cursor": {}, "pipeline": [{"$documents": []}]})");
+  };
+  EXPECT_EQ(on("1"), 0);
+  EXPECT_EQ(on(R"({"$numberDecimal": "0.99999999999999999"})"), 0);
+  EXPECT_EQ(on(R"({"$numberDecimal": "0.9999999999999999"})"), 2);
+  EXPECT_EQ(on("1.5"), 2);
+}
+
+TEST_F(AggregateTest, ThePipelineIsNeededAndAnArray) {
+  EXPECT_EQ(code(R"({"aggregate": "c", "cursor": {}})"), 40414);
+  EXPECT_EQ(code(R"({"aggregate": "c", "cursor": {}, "pipeline": null})"), 14);
+}
+
 }  // namespace troupe::commands

@@ -135,4 +135,20 @@ TEST_F(BulkWriteTest, WhereRowsHaveNoMemoryTheNextOperationFailsAndNoneThatWasDo
   EXPECT_EQ(last["code"].toInt64(), 146);
 }
 
+TEST_F(BulkWriteTest, NamespacesThatNoOperationNamesAreAllowed) {
+  EXPECT_TRUE(answers(R"({"bulkWrite": 1, "nsInfo": [{"ns": "test.a"}, {"ns": "test.unused"}], "ops": [
+                          {"insert": 0, "document": {"_id": 1}}]})",
+                      R"({"ok": 1, "nInserted": 1})", "admin"));
+}
+
+TEST_F(BulkWriteTest, TheUuidOfAnotherCollectionFailsTheOperations) {
+  fill("a", 1);
+  EXPECT_TRUE(answers(R"({"bulkWrite": 1, "ordered": false,
+                          "nsInfo": [{"ns": "test.a", "collectionUUID": {"$uuid": "3b241101-e2bb-4255-8caf-4136c566a962"}}],
+                          "ops": [{"insert": 0, "document": {"_id": 5}}, {"delete": 0, "filter": {}}]})",
+                      R"({"ok": 1, "nErrors": 2, "nInserted": 0, "nDeleted": 0, "cursor": {"firstBatch": [
+                          {"ok": 0, "idx": 0, "code": 361}, {"ok": 0, "idx": 1, "code": 361}]}})",
+                      "admin"));
+}
+
 }  // namespace troupe::commands

@@ -336,4 +336,10 @@ TEST_F(IndexTest, ABuildTakesTheLocksOfItsCollectionUnderTheNameThatARenameGaveI
   EXPECT_TRUE(answers(R"({"listIndexes": "b"})", R"({"cursor": {"firstBatch": [{"name": "_id_"}, {"name": "x_1"}]}})"));
 }
 
+TEST_F(IndexTest, AnIndexOnTheIdAloneAscends) {
+  EXPECT_EQ(code(R"({"createIndexes": "c", "indexes": [{"key": {"_id": -1}, "name": "down"}]})"), 2);
+  EXPECT_EQ(code(R"({"createIndexes": "c", "indexes": [{"key": {"_id": -1, "x": 1}, "name": "two"}]})"), 0);
+  EXPECT_EQ(code(R"({"createIndexes": "c", "indexes": [{"key": {"_id": "hashed"}, "name": "hashed"}]})"), 0);
+}
+
 }  // namespace troupe::commands

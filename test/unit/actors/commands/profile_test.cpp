@@ -52,6 +52,16 @@ TEST_F(ProfileTest, KeepsAFilterUntilItIsUnset) {
   EXPECT_FALSE(last["filter"].ok() || last["note"].ok());
 }
 
+TEST_F(ProfileTest, AGetMoreHasTheCommentOfItsCursor) {
+  fill("c", 3);
+  ASSERT_TRUE(succeeds(R"({"profile": 2})"));
+  const auto cursor = run(R"({"find": "c", "batchSize": 1, "comment": "mine"})").view().at("cursor.id").toInt64();
+  const bson::Document more = bson::doc("getMore", cursor, "collection", "c");
+  ASSERT_TRUE(server.run(more)["ok"].truthy());
+  EXPECT_EQ(records(R"({"op": "getmore", "command.comment": "mine"})").size(), 1u);
+  EXPECT_TRUE(batch(R"({"listIndexes": "system.profile"})").empty()) << "records have no _id";
+}
+
 TEST_F(ProfileTest, RefusesWhatIsNoSetting) {
   EXPECT_EQ(code(R"({"profile": "on"})"), 14);
   for (const auto* wrong : {R"({"profile": 3})", R"({"profile": -2})", R"({"profile": 1, "sampleRate": 1.5})",

@@ -120,6 +120,14 @@ TEST_F(TailingTest, OnAnEmptyOrMissingCollectionThereIsNothingToGoOnFrom) {
   EXPECT_EQ(open(R"({"find": "missing", "tailable": true})"), 0);
 }
 
+TEST_F(TailingTest, AHintDoesNotTurnTheOrder) {
+  add(1);
+  add(2);
+  EXPECT_NE(open(R"({"find": "c", "tailable": true, "hint": {"$natural": -1}})"), 0);
+  EXPECT_EQ(batch(R"({"find": "c", "tailable": true, "hint": {"$natural": -1}, "projection": {"_id": 1}})").front(),
+            R"({ "_id" : 1 })");
+}
+
 TEST_F(TailingTest, RefusesWhatCannotBeTailed) {
   ASSERT_TRUE(succeeds(R"({"create": "plain"})"));
   ASSERT_TRUE(succeeds(R"({"create": "view", "viewOn": "c", "pipeline": []})"));

@@ -151,4 +151,19 @@ TEST_F(UpdateTest, KeepsIndexesInStep) {
   EXPECT_TRUE(answers(R"({"validate": "c"})", R"({"valid": true})"));
 }
 
+TEST_F(UpdateTest, AnUnacknowledgedUpdateTellsNoErrors) {
+  fill("c", 1);
+  const bson::Document reply =
+      run(R"({"update": "c", "updates": [{"q": {}, "u": {"a": 2}, "multi": true}], "writeConcern": {"w": 0}})");
+  EXPECT_TRUE(reply["ok"].truthy());
+  EXPECT_FALSE(reply["writeErrors"].ok()) << bson::toRelaxedJson(reply);
+}
+
+TEST_F(UpdateTest, TheOnlyDocumentOfAnIdNeedsNoOrder) {
+  fill("c", 1);
+  const char* const kUnsorted = R"({"findAndModify": "c", "query": {"_id": 1}, "sort": {"x": "up"}, "remove": true})";
+  EXPECT_EQ(code(kUnsorted), 0);
+  EXPECT_EQ(code(R"({"findAndModify": "c", "query": {"x": 1}, "sort": {"x": "up"}, "remove": true})"), 15974);
+}
+
 }  // namespace troupe::commands
