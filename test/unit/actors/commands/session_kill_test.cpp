@@ -358,7 +358,7 @@ TEST_F(KillOfWaitersTest, KillsAreShownUntilTheCommandHasAnswered) {  // SES-011
   Use holder(*server.server);
   begin(holder);
   ASSERT_TRUE(holder.outcome && holder.outcome->isOK());
-  ASSERT_TRUE(run(bson::doc("ping", 1, "lsid", lsid()))["ok"].truthy());
+  ASSERT_TRUE(server.run(bson::doc("ping", 1, "lsid", lsid()))["ok"].truthy());
   const auto kills = [&] {
     const bson::Document page = run(R"({"sessionInfo": 1})", "admin");
     return page["sessions"].asArray().first().asDocument()["kills"].toInt64(-1);
