@@ -122,7 +122,8 @@ query::PipelineContext pipelineContext(QueryResources& r, CommandPipelineEnviron
 }
 
 /// Admits what the client's own stages name. They are parsed apart from those of the views they run on, which name what
-/// the client need not be allowed to read.
+/// the client need not be allowed to read. `context`: as for the view itself, whose statistics the first one may ask
+/// for.
 Status admitOwnStages(Request& request, CommandPipelineEnvironment& environment, const query::PipelineContext& context,
                       bson::View command) {
   const bson::View stages = documentIn(command, "pipeline");
@@ -138,7 +139,10 @@ Status admitOwnStages(Request& request, CommandPipelineEnvironment& environment,
 StatusWith<std::unique_ptr<Pipeline>> parseResolved(Request& request, QueryResources& r, const ResolvedViews& resolved,
                                                     CommandPipelineEnvironment& environment) {
   const auto context = pipelineContext(r, environment, resolved.ns);
-  if (resolved.throughView) TROUPE_TRY(admitOwnStages(request, environment, context, r.command));
+  if (resolved.throughView) {
+    const auto named = pipelineContext(r, environment, resolved.view->ns());
+    TROUPE_TRY(admitOwnStages(request, environment, named, r.command));
+  }
   TROUPE_ASSIGN(auto pipeline, Pipeline::parse(environment.stages(), context));
   if (resolved.throughView) {
     TROUPE_TRY(environment.admitFromView(pipeline->involved()));
