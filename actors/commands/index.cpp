@@ -119,6 +119,9 @@ Task<Status> createIndexes(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
   TROUPE_CO_ASSIGN(const auto given, request.documents("indexes"));
   TROUPE_CO_TRY(checkSpecifications(request, given));
+  if (ns.isStateOfMember())  // the build would write it, not this client
+    co_return Status(ErrorCode::kIllegalOperation,
+                     ns.toString() + " is state of this member: only the server writes it");
   ServerContext& server = request.server();
   const bool existed = server.catalog.find(ns) != nullptr;
   TROUPE_CO_TRY(co_await createIfMissing(request, ns));

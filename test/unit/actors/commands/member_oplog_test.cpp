@@ -328,6 +328,7 @@ TEST_F(ReplicatedMemberTest, AWriteBehindAHoleIsNotDurable) {
 TEST_F(MemberOplogTest, AWriteWhoseEntryIsTooLargeIsRefused) {
   const auto text = [](size_t size) { return std::string(size, 'x'); };
   constexpr size_t kMany = 5'000'000;
+  becomePrimary(server);
   ASSERT_TRUE(server
                   .run(bson::doc("insert", "c", "documents",
                                  std::vector{bson::doc("_id", text(kMany), text(2 * kMany), 1)}))["ok"]
@@ -346,6 +347,7 @@ TEST_F(MemberOplogTest, AWriteWhoseEntryIsTooLargeIsRefused) {
 
 /// The vote of a member, the end of its log: a client that changed them could make it vote twice, or lose writes.
 TEST_F(MemberOplogTest, ClientsDoNotWriteWhatAMemberKeepsForItself) {
+  becomePrimary(server);
   for (const char* command :
        {R"({"update": "replset.election", "updates": [{"q": {}, "u": {"$set": {"x": 1}}}]})",
         R"({"delete": "replset.election", "deletes": [{"q": {}, "limit": 0}]})",

@@ -154,7 +154,9 @@ TEST(Reconfig, IsPersistedAndReachesEveryMember) {  // ELE-037, REP-039
 }
 
 TEST(Reconfig, TheFirstOfATermWaitsUntilAMajorityHoldsThePresentConfigInThisTerm) {
-  Snapshot<Topology> primary = memberOf(kConfig, "a:1", Phase::kPrimary);
+  ReplicaSetConfig config = kConfig;
+  config.term = 2;
+  Snapshot<Topology> primary = memberOf(config, "a:1", Phase::kPrimary);
   const Outcome asked = when(primary, Reconfig{next()});
   EXPECT_EQ(asked.next.document.config->configVersion(), (ConfigVersion{1, 3})) << "claimed, not yet changed";
   EXPECT_EQ(asked.next.memory.change->stage, ConfigChange::Stage::kClaiming);
