@@ -205,10 +205,15 @@ Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::perform(Act
   co_return std::visit([this](const auto& one) { return done(one); }, action);
 }
 
+/// The end of writes that an attempt has waited for says nothing once writes were accepted again. What members have
+/// reported since the attempt was decided on has not come by another way.
 Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::refuseWrites() {
+  const int64_t attempt = ++refusals_;
   WritesEnded ended{snapshot().memory.term, snapshot().memory.applied};
   if (parts_.refuseWrites) parts_.refuseWrites();
   if (parts_.lastWrite) ended.applied = co_await parts_.lastWrite();
+  if (attempt != refusals_) co_return std::optional<Event>();
+  notePositions();
   co_return std::optional<Event>(ended);
 }
 
@@ -220,6 +225,7 @@ std::optional<Topology::Event> TopologyActor::done(const AnnounceRole& role) {
 }
 
 std::optional<Topology::Event> TopologyActor::done(const AcceptWrites& accept) {
+  ++refusals_;
   if (parts_.acceptWrites) parts_.acceptWrites(accept.term);
   return {};
 }

@@ -112,6 +112,7 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   std::map<NodeName, Contact> contacts_;
   std::map<NodeName, TimePoint> sentAt_, calledAt_;
   std::set<NodeName> peers_;
+  int64_t refusals_ = 0;               ///< times that writes were refused, or accepted again
   std::map<NodeName, Watch> watches_;  ///< of members that were heard of
   ReplicaView shown_;
 };

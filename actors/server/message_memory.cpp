@@ -31,7 +31,7 @@ Status MessageMemory::Share::resize(int64_t bytes, bool trusted, const std::stri
   set(bytesBefore, trustedBefore, ownerBefore);
   sums_->refused.fetch_add(1, std::memory_order_relaxed);
   return {ErrorCode::kExceededMemoryLimit,
-          "incomplete messages of " + owner + " or of " +
+          "incomplete messages and unread answers of " + owner + " or of " +
               (tooMuchUnknown ? "all clients that have not authenticated" : "all clients") +
               " take all the memory they may (" +
               (tooMuchUnknown ? "preAuthMessageMemoryMB" : "partialMessageMemoryMB") + ")"};

@@ -206,12 +206,26 @@ Task<bool> Connection::send(std::string bytes) {
   if (!written.isOK()) co_return false;
   if (*written == bytes.size()) co_return true;
   auto rest = std::make_shared<const std::string>(std::move(bytes));
+  const int64_t held = memory_.bytes();
+  if (const Status room = holdAnswer(rest->size() - *written); !room.isOK()) {
+    server_.gate.refused(server::ConnectionRefusal::kUnread);
+    logClosing(room);
+    co_return false;
+  }
   sending_ = Sending{environment().now(), transport_->bytesTaken()};
   // It stays for the next answers: under TLS each of them waits.
   if (!sendWatch_) sendWatch_ = every(kLookAtSendingEvery, [this] { lookAtSending(); });
   const Status sent = co_await transport_->write(rest, *written);
   sending_.reset();
+  if (memory_.bytes() != held) (void)memory_.resize(held, server::isTrusted(server_, *client_), ownerOfMemory());
   co_return sent.isOK();
+}
+
+/// An answer stays in memory until its client has read it. Those that it reads at once are not counted.
+Status Connection::holdAnswer(size_t bytes) {
+  if (bytes <= wire::FrameReader::kIdleSize) return Status::OK();
+  const int64_t wanted = memory_.bytes() + static_cast<int64_t>(bytes);
+  return memory_.resize(wanted, server::isTrusted(server_, *client_), ownerOfMemory());
 }
 
 void Connection::lookAtSending() {

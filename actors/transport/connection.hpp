@@ -36,6 +36,8 @@ class Connection final : public Actor {
   /// gone.
   Task<bool> runRequest(wire::Request wire);
   Task<bool> send(std::string bytes);
+  /// Errors: ExceededMemoryLimit.
+  Status holdAnswer(size_t bytes);
   /// Closes the connection of a client that does not read its answer.
   void lookAtSending();
   /// Whether the first bytes are those of another node that opens a link.
@@ -60,7 +62,7 @@ class Connection final : public Actor {
   std::shared_ptr<server::Client> client_;
   server::ServerContext& server_;
   server::ConnectionGate::Place place_;
-  server::MessageMemory::Share memory_;  ///< of an incomplete message
+  server::MessageMemory::Share memory_;  ///< of an incomplete message, and of an answer that is not read
   const std::shared_ptr<wire::FrameReader> reader_ = std::make_shared<wire::FrameReader>();
   int32_t nextReply_ = 1;
   int64_t requests_ = 0;

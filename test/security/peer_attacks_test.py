@@ -392,6 +392,20 @@ class Stalls(PeerTest):
         raw.send(frame(op_msg_payload({"find": "c", "$db": self.db.name})))
         self.assertTrue(eventually(lambda: self.refusals("unread") == before + 1))
 
+    def test_answers_that_nobody_reads_share_one_bound(self):
+        self.client.admin.command("setParameter", 1, stalledMessageTimeoutMillis=60_000)
+        self.db.large.insert_one({"x": "x" * 15_000_000})
+        before = self.refusals("unread")
+        greedy = [Raw(self.server.port, 20, source=("127.0.0.2", 0)) for _ in range(20)]
+        for each in greedy:
+            each.send(frame(op_msg_payload({"find": "large", "$db": self.db.name})))
+        self.assertTrue(eventually(lambda: self.refusals("unread") >= before + 15), "three times 15 MB are 48 of 64")
+        self.assertLessEqual(self.status()["refusals"]["incompleteMessages"]["bytes"], 64 << 20)
+        self.assertEqual(len(self.db.large.find_one()["x"]), 15_000_000, "others are answered")
+        for each in greedy:
+            each.close()
+        self.assertTrue(eventually(lambda: self.status()["refusals"]["incompleteMessages"]["bytes"] == 0))
+
     def test_one_address_does_not_take_the_memory_of_messages_from_others(self):
         self.client.admin.command("setParameter", 1, stalledMessageTimeoutMillis=60_000)
         greedy = [Raw(self.server.port, 20, source=("127.0.0.2", 0)) for _ in range(6)]
