@@ -85,8 +85,8 @@ void appendNumber(std::string& key, int64_t number) {
 StatusWith<SessionId> SessionId::parse(bson::View document, std::string_view owner) {
   SessionId session;
   Seen seen;
+  if (!document["id"].ok()) return missing("id");
   for (const Element& e : document) TROUPE_TRY(readPart(e, session, seen));
-  if (!seen.id) return missing("id");
   if (!seen.uid) {
     if (owner.size() != kUidBytes) return missing("uid");
     std::ranges::copy(owner, session.uid.begin());
