@@ -181,10 +181,11 @@ def step_down(sizes):
             primary = group.settled()
             with TroupeWriter(group) as writer:
                 writer.await_some()
-                primary.command("replSetStepDown", 30)
+                primary.command("replSetStepDown", 2, secondaryCatchUpPeriodSecs=2)
                 writer.await_more()
             silences.append(longest_silence(writer.times))
             group.settled(60)
+            time.sleep(2)  # the old primary stands again: one that may not is no successor
     report("planned step-down: silence of writers", "ms", statistics.median(silences), "bound", 50, ceiling=1.0, longest=max(silences))
 
 
