@@ -13,8 +13,9 @@
 namespace troupe::server {
 
 /// Bounds the memory of messages that have not arrived as a whole, and of answers that were not read: nothing but time
-/// keeps a peer from leaving it allocated. Clients that have yet to authenticate share a small bound, all clients a larger one. One owner (a user,
-/// or an address) may hold at most three times what is left of a bound: something always is, for others. Thread-safe.
+/// keeps a peer from leaving it allocated. Clients that have yet to authenticate share a small bound, all clients a
+/// larger one. One owner (a user, or an address) may hold at most three times what is left of a bound: something always
+/// is, for others. Thread-safe.
 class MessageMemory {
   /// What all share, or those that have yet to authenticate.
   struct Pool {

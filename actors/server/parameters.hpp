@@ -33,10 +33,10 @@ class Parameters {
   std::atomic<int64_t> firstMessageTimeoutMillis{30'000};            ///< TLS handshake and first message; 0: no limit
   std::atomic<int64_t> stalledMessageTimeoutMillis{60'000};          ///< begun messages must go on; 0: no limit
   std::atomic<int64_t> preAuthMaximumMessageSizeBytes{256 * 1024};   ///< of clients that have yet to authenticate
-  std::atomic<int64_t> preAuthMessageMemoryMB{64};                   ///< of incomplete messages and unread answers of all of those
-  std::atomic<int64_t> partialMessageMemoryMB{1024};                 ///< the same of all clients
-  std::atomic<int64_t> adminMaxConnectionsPerAddress{32};            ///< 0: no limit, as for the next
-  std::atomic<int64_t> adminRequestsPerSecondPerAddress{100};        ///< four seconds' worth may come at once
+  std::atomic<int64_t> preAuthMessageMemoryMB{64};    ///< of incomplete messages and unread answers of all of those
+  std::atomic<int64_t> partialMessageMemoryMB{1024};  ///< the same of all clients
+  std::atomic<int64_t> adminMaxConnectionsPerAddress{32};      ///< 0: no limit, as for the next
+  std::atomic<int64_t> adminRequestsPerSecondPerAddress{100};  ///< four seconds' worth may come at once
   // At any time.
   std::atomic<int64_t> cursorTimeoutMillis{600'000};
   std::atomic<int64_t> slowOperationMillis{100};
