@@ -23,7 +23,7 @@ class SessionChoice {
   // Errors: ExceededMemoryLimit.
   void addAll() { all_ = true; }
   Status add(const SessionKey& key);
-  /// Sessions of that id (16 bytes), whoever owns them.
+  /// Sessions with that id (16 bytes), of all owners.
   Status addId(std::string_view id);
   /// All sessions of an owner, named by the digest.
   Status addOwner(std::string_view digest);

@@ -114,12 +114,12 @@ Task<Status> CollectionCloner::copyContents() {
 
 Task<Status> CollectionCloner::copyOnce(SourcePatience* patience, std::vector<IndexSpec> specs) {
   if (!builder_) TROUPE_CO_TRY(co_await beginLoad(missing(specs)));
-  const Status read = co_await readAll(patience);
-  if (!read.isOK()) {
+  Status copied = co_await readAll(patience);
+  if (copied.isOK() && load_) copied = co_await endLoad();
+  if (!copied.isOK()) {
     if (load_) TROUPE_CO_TRY(co_await discardLoad());
-    co_return read;
+    co_return copied;
   }
-  if (load_) TROUPE_CO_TRY(co_await endLoad());
   if (!builder_) co_return co_await build(missing(std::move(specs)));
   builder_->takeUp(*listed_.options.uuid);
   Body commit = committing(*builder_);
@@ -205,18 +205,21 @@ Task<Status> CollectionCloner::readAll(SourcePatience* patience) {
   }
 }
 
-/// The views are valid until the next batch is asked for, which is when this has ended.
+/// The views are valid until the next batch is asked for, which is when this has ended. What is left of a batch when
+/// the keys are full is written in units of work.
 Task<Status> CollectionCloner::take(std::vector<bson::View> documents) {
   if (!load_) co_return co_await writeBatch(std::move(documents));
-  for (std::span<const bson::View> left = documents; !left.empty();) {
-    const size_t count = fitting(left);
-    for (const bson::View each : left.first(count)) TROUPE_CO_TRY(load_->add(each));
-    left = left.subspan(count);
+  size_t taken = 0;
+  while (taken < documents.size() && !load_->isFull()) {
+    const size_t end = taken + fitting(std::span(documents).subspan(taken));
+    for (; taken < end && !load_->isFull(); ++taken) TROUPE_CO_TRY(load_->add(documents[taken]));
     co_await attempt_->parts.node->nextTurn();
   }
-  noteBatch(documents);
-  if (load_->isFull()) co_return co_await endLoad();
-  co_return Status::OK();
+  noteBatch(std::span(documents).first(taken));
+  if (!load_->isFull()) co_return Status::OK();
+  TROUPE_CO_TRY(co_await endLoad());
+  documents.erase(documents.begin(), documents.begin() + static_cast<std::ptrdiff_t>(taken));
+  co_return co_await writeBatch(std::move(documents));
 }
 
 void CollectionCloner::noteBatch(std::span<const bson::View> documents) const {

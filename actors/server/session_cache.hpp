@@ -104,7 +104,7 @@ class SessionCache {
   /// Adds the sessions of a piece of the table that were last used before that use, and leaves the `most` of `page`
   /// that were used last; a heap by `useNumber`, its lowest first.
   void addOlder(Place& place, int64_t useNumber, size_t most, std::vector<Row>& page) const;
-  /// Live sessions of that id, whoever owns them.
+  /// Live sessions with that id, of all owners.
   std::vector<SessionKey> keysOf(std::string_view id) const;
   bool contains(const SessionKey& key) const;
   /// The next names of owners, with their digests; none does not mean that the end is reached.

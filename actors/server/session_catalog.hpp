@@ -131,7 +131,7 @@ class SessionCatalog final : public storage::WriteObserver {
   /// (SES-003). Of several kills the first one acts, until the operation has checked the family in. Whether this one
   /// has acted.
   bool kill(const SessionKey& family);
-  /// The families of that id (16 bytes), whoever owns them.
+  /// The families with that id (16 bytes), of all owners.
   std::vector<SessionKey> keysOf(std::string_view id) const;
   /// Those of a piece of the table, so many buckets; none does not mean that the end is reached.
   std::vector<SessionKey> look(TablePlace& place, size_t buckets) const;

@@ -44,7 +44,7 @@ class SessionKey {
   std::array<char, kBytes> bytes_;
 };
 
-/// Hash of the id alone: in a table that uses it all sessions of an id lie in one bucket, whoever owns them.
+/// Hash of the id alone: a table that uses it has the sessions of all owners with one id in one bucket.
 struct SessionIdHash {
   size_t operator()(const SessionKey& key) const noexcept { return std::hash<std::string_view>()(key.id()); }
   /// Of the bytes of a key.

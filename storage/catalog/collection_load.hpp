@@ -16,16 +16,16 @@ namespace troupe::storage {
 /// checked. One thread at a time.
 class CollectionLoad {
  public:
-  /// `maxKeyBytes`: how much memory the keys may take. *Blocks.* Errors: ObjectIsBusy; IllegalOperation: data here have
-  /// a time, or this collection is no new one of logged numbers: it is written to in units of work.
+  /// `maxKeyBytes`: how much memory the keys may take, but for those of one document. *Blocks.* Errors: ObjectIsBusy;
+  /// IllegalOperation: the data of this node have a time, or the collection has documents, is capped, clustered, logged
+  /// or a view: it is written to in units of work.
   static StatusWith<std::unique_ptr<CollectionLoad>> begin(Catalog& catalog, const bson::Uuid& collection,
                                                            size_t maxKeyBytes);
 
-  /// Errors: InvalidIdField; those of keys; the engine's.
+  /// *Blocks*, when a page is full. Errors: InvalidIdField; those of keys; the engine's.
   Status add(bson::View document);
   /// There is no room for more keys: the rest is written in units of work, after the end.
   bool isFull() const { return keyBytes_ >= maxKeyBytes_; }
-  int64_t documents() const { return last_; }
 
   /// Writes the indexes. *Blocks.* Errors: the engine's.
   Status finish();

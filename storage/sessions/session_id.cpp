@@ -37,7 +37,8 @@ Status readUid(const Element& e, std::array<char, SessionId::kUidBytes>& uid) {
   return Status::OK();
 }
 
-/// The fields that have been read: a second one of a name would be another session to those who take the first.
+/// Fields that have been read. A repeated field is refused: a reader that takes the first value and one that takes the
+/// last would see different sessions.
 struct Seen {
   bool id = false, uid = false, txnNumber = false, txnUUID = false;
 };
