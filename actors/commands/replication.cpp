@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "actors/commands/ddl_support.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/write_support.hpp"
 #include "actors/kernel/node.hpp"
@@ -15,7 +16,7 @@
 #include "actors/storage/collection_writer.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "state_machines/replication/topology_messages.hpp"
-#include "storage/oplog/oplog_store.hpp"
+#include "storage/oplog/oplog_collection.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -175,7 +176,19 @@ Task<Status> appendNote(Request& request) {
 constexpr int64_t kSmallestOplogMB = 990, kLargestOplogMB = int64_t{1} << 30;
 constexpr double kMillisInHour = 3'600'000;
 
-/// Size and age of the log, at once; the trimmer takes away what is too much (OPL-011, TRN-007).
+/// The size of the log as its row of the catalog keeps it for the next start. Readers of the log go on: what they read
+/// is the store, which stays the same (CAT-015).
+Task<Status> keepSizeOfLog(Request& request, int64_t bytes) {
+  auto lock =
+      co_await lockCollection(request.server().node, request.operation(), storage::oplogName(), storage::LockMode::kX);
+  if (!lock.isOK()) co_return lock.status();
+  storage::Catalog& catalog = request.server().catalog.unguarded();
+  auto change = [&](storage::RecoveryUnit& unit) { return storage::resizeShownOplog(catalog, unit, bytes); };
+  co_return co_await changeCatalog(request, change);
+}
+
+/// Size and age of the log, at once; the trimmer takes away what is too much (OPL-011, TRN-007). The size outlives the
+/// process, the age does not: MongoDB's administrators know it so.
 Task<Status> resizeOplog(Request& request) {
   const ServerContext& server = request.server();
   if (!server.oplog) co_return notReplicated();
@@ -194,6 +207,7 @@ Task<Status> resizeOplog(Request& request) {
       co_return Status(ErrorCode::kBadValue, "minRetentionHours must be a number of hours from 0 on");
     limits.minRetentionMillis = static_cast<int64_t>(hours.toDouble() * kMillisInHour);
   }
+  if (size) TROUPE_CO_TRY(co_await keepSizeOfLog(request, limits.maxBytes));
   server.oplog->markers().setLimits(limits);
   co_return Status::OK();
 }

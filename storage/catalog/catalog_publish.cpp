@@ -10,10 +10,13 @@ namespace troupe::storage {
 
 StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
                                          const CollectionPtr& previous) {
-  if (previous) {
-    TROUPE_TRY(previous->checkWritable(unit));
-    TROUPE_TRY(catalog.durable().put(unit, entry));
-  }
+  if (previous) TROUPE_TRY(previous->checkWritable(unit));
+  return putVersion(catalog, unit, entry, previous);
+}
+
+StatusWith<CollectionPtr> putVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
+                                     const CollectionPtr& previous) {
+  if (previous) TROUPE_TRY(catalog.durable().put(unit, entry));
   TROUPE_ASSIGN(auto next, CollectionMaker::make(catalog, entry, previous.get()));
   CatalogChanges::of(catalog, unit).put(next, previous);
   return next;

@@ -17,6 +17,10 @@ namespace troupe::storage {
 /// commits. The caller has reserved the slot of the change, and tells the observers.
 StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
                                          const CollectionPtr& previous);
+/// The same of a collection whose documents nobody writes through it, the log of operations: the server's own change.
+/// The caller holds its X lock.
+StatusWith<CollectionPtr> putVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
+                                     const CollectionPtr& previous);
 
 /// Calls `tell(observer)` once for each observer of these versions of collections; null ones are passed over.
 template <class Tell>

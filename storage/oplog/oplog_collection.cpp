@@ -1,5 +1,6 @@
 #include "storage/oplog/oplog_collection.hpp"
 
+#include "storage/catalog/catalog_publish.hpp"
 #include "storage/catalog/shown_table.hpp"
 #include "storage/oplog/oplog_entry.hpp"
 
@@ -29,6 +30,13 @@ StatusWith<CollectionPtr> showOplog(Catalog& catalog, const OplogLimits& limits)
   options.capped = true;
   options.cappedSize = limits.maxBytes;
   return showTable(catalog, oplogName(), OplogStore::kIdent, std::move(options));
+}
+
+Status resizeShownOplog(Catalog& catalog, RecoveryUnit& unit, int64_t bytes) {
+  const CollectionPtr shown = catalog.find(oplogName());
+  CatalogEntry entry = shown->toEntry();
+  entry.options.cappedSize = bytes;
+  return putVersion(catalog, unit, entry, shown).status();
 }
 
 }  // namespace troupe::storage

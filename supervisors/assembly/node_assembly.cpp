@@ -217,6 +217,7 @@ Status NodeAssembly::Parts::openOplog() {
   TROUPE_ASSIGN(oplog, storage::OplogStore::open(*engine, *storageSessions, options.oplog, replicated->visibility,
                                                  catalog->sizes().of(storage::OplogStore::kIdent)));
   TROUPE_ASSIGN(const auto shown, storage::showOplog(*catalog, options.oplog));
+  takeSizeOfLog(*oplog, *shown, log);
   oplogWriter.attach(*oplog);
   if (options.replicated) {
     TROUPE_ASSIGN(endOfLog, storage::TruncateAfterPoint::open(*catalog));

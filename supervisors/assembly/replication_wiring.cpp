@@ -101,6 +101,16 @@ Status beginHistory(storage::Engine& engine, const storage::OplogStore& oplog, s
   return Status::OK();
 }
 
+void takeSizeOfLog(storage::OplogStore& oplog, const storage::Collection& shown, log::Log& log) {
+  storage::OplogLimits limits = oplog.markers().limits();
+  const int64_t kept = shown.options().cappedSize;
+  if (kept == limits.maxBytes) return;
+  log.info(log::Component::kReplication, 7412001, "main", "The log keeps its size: replSetResizeOplog changes it",
+           bson::doc("bytes", kept, "configured", limits.maxBytes));
+  limits.maxBytes = kept;
+  oplog.markers().setLimits(limits);
+}
+
 Status startTimes(storage::Catalog& catalog, const storage::OplogStore& oplog, storage::SessionPool& sessions,
                   replication::ReplicationProgress& progress, bool lacksData) {
   if (lacksData) {

@@ -31,6 +31,9 @@ replication::FlowControl::Parts wireFlowControl(server::ServerContext& server);
 /// time on they are consistent, and a rollback has a time to go back to (CKP-002). Once; later calls change nothing.
 Status beginHistory(storage::Engine& engine, const storage::OplogStore& oplog, storage::SessionPool& sessions);
 
+/// The log has the size it was made with, or was given since by replSetResizeOplog, whatever is configured by now.
+void takeSizeOfLog(storage::OplogStore& oplog, const storage::Collection& shown, log::Log& log);
+
 /// The times of a member at its start: its data are those at the end of its log, and consistent from the stable time on
 /// that was recovered, or else from the beginning of the log. `lacksData`: an initial sync has not ended, and there are
 /// no times.

@@ -84,7 +84,8 @@ const OptionRow kRows[] = {
     {"--replSet", "replication.replSetName", &Options::replSet,
      "name of the replica set that this node is a member of"},
     {"--oplogSize", "replication.oplogSizeMB", &Options::oplogSizeMB,
-     "size of this member's log in MiB, kept for members that fall behind (while it runs: replSetResizeOplog)"},
+     "size of this member's log in MiB, kept for members that fall behind; once it is there, replSetResizeOplog "
+     "changes it"},
     {"--oplogMinRetentionHours", "storage.oplogMinRetentionHours", &Options::oplogMinRetentionHours,
      "hours for which entries stay in this member's log, whatever its size"},
     {"--nodeName", "net.nodeName", &Options::nodeName,

@@ -185,6 +185,30 @@ class Truncation(Logs):
         self.assertTrue(eventually(lambda: size() < 2_500_000), size())
 
 
+class Sizes(Logs):
+    def test_a_new_size_outlives_the_process_and_disturbs_no_reader(self):
+        group = self.begin()
+        primary = group.primary()
+        self.client.app.items.insert_one({"_id": 0})
+        log = self.client.local["oplog.rs"]
+        tail = log.find({"ns": "app.items"}, cursor_type=pymongo.CursorType.TAILABLE_AWAIT)
+        self.assertEqual(next(tail)["o"], {"_id": 0})
+        primary.ask({"replSetResizeOplog": 1, "size": 2000})
+        self.client.app.items.insert_one({"_id": 1})
+        self.assertEqual(next(tail)["o"], {"_id": 1})
+        tail.close()
+
+        def sizes():
+            options = primary.ask({"listCollections": 1, "filter": {"name": "oplog.rs"}}, db="local")["cursor"]["firstBatch"][0]["options"]
+            return options["size"], primary.ask({"collStats": "oplog.rs"}, db="local")["maxSize"]
+        self.assertEqual(sizes(), (2000 << 20, 2000 << 20))
+        self.client.app.get_collection("items", write_concern=MAJORITY).insert_one({"_id": 2})  # what came before is durable, too
+        primary.kill()
+        primary.start()
+        group.settled(60)
+        self.assertEqual(sizes(), (2000 << 20, 2000 << 20))
+
+
 class Removals(Logs):
     def test_expired_documents_go_from_a_member_with_the_log_alone(self):
         group = self.begin("--setParameter", "ttlMonitorSleepSecs=1")

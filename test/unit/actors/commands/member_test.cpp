@@ -1,6 +1,7 @@
 // Commands to a member of a replica set: the concerns of reads and writes, and the times that go with them.
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
+#include "storage/oplog/oplog_collection.hpp"
 #include "storage/oplog/oplog_store.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
@@ -143,6 +144,7 @@ TEST_F(MemberTest, ResizesItsLog) {  // OPL-011
   EXPECT_TRUE(succeeds(R"({"replSetResizeOplog": 1, "size": 2000, "minRetentionHours": 1.5})", "admin"));
   EXPECT_EQ(server.server->oplog->markers().limits().maxBytes, int64_t{2000} << 20);
   EXPECT_EQ(server.server->oplog->markers().limits().minRetentionMillis, 5'400'000);
+  EXPECT_EQ(server.server->catalog.unguarded().find(storage::oplogName())->options().cappedSize, int64_t{2000} << 20);
   EXPECT_EQ(code(R"({"replSetResizeOplog": 1, "size": 1})", "admin"), 2);
   EXPECT_EQ(code(R"({"replSetResizeOplog": 1})", "admin"), 72);
 }
