@@ -15,6 +15,7 @@
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/logged_command.hpp"
 #include "storage/transaction/conflict_retry.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::replication {
 
@@ -262,7 +263,39 @@ std::vector<BatchWriter::Share> BatchWriter::spreadSessions(const OplogBatch& ba
 /// Writing the few entries takes less time than waking another thread for them, so it begins on this one. It is the
 /// pool's nevertheless: it goes on when the task that awaits it has gone.
 Task<void> BatchWriter::runInTurn(std::shared_ptr<Writing> writing) {
-  for (size_t i = 0; i < writing->shares.size(); ++i) co_await finishShare(writing, i);
+  const bool isWritten = tryTogether(*writing);
+  for (size_t i = 0; i < writing->shares.size(); ++i) {
+    if (isWritten) writing->end(Status::OK());
+    else co_await finishShare(writing, i);
+  }
+}
+
+/// What is thrown is met again, and reported, by the writers of the shares.
+bool BatchWriter::tryTogether(const Writing& writing) {
+  try {
+    return writeTogether(writing);
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+/// Documents and the records of their sessions, as a primary commits them: one storage transaction costs less than two.
+/// Whatever stands in the way, a conflict or a unit that is too large, is left to the writers of the shares.
+bool BatchWriter::writeTogether(const Writing& writing) {
+  const OplogBatch& batch = writing.holding->batch;
+  const bool hasBoth = writing.shares.size() == 2 && writing.firstOfSessions == 1;
+  if (!hasBoth || batch.count > options_.entriesPerWriter) return false;
+  const Entries documents = writing.shares.front(), sessions = writing.shares.back();
+  const TimePoint begun = node_.environment().now();
+  const auto operation = operationFor(batch);
+  storage::WriteUnitOfWork together(operation->recoveryUnit());
+  storage::UnitLimits limits = options_.unit;
+  const auto applied = applyInUnit(applier_, *operation, documents, limits);
+  if (!applied.isOK() || *applied < documents.size()) return false;
+  const auto put = sessions_.putInUnit(*operation, sessions, limits);
+  if (!put.isOK() || *put < sessions.size() || !together.commit().isOK()) return false;
+  noteUnit(*documents.front(), documents.size(), begun);
+  return true;
 }
 
 Task<void> BatchWriter::runShare(std::shared_ptr<Writing> writing, size_t share) {

@@ -96,6 +96,9 @@ class BatchWriter {
   Task<void> runShare(std::shared_ptr<Writing> writing, size_t share);
   /// The shares of a small batch, one after the other.
   Task<void> runInTurn(std::shared_ptr<Writing> writing);
+  /// The shares of a small batch in one unit of work; false: nothing of them was written.
+  bool tryTogether(const Writing& writing);
+  bool writeTogether(const Writing& writing);
   Task<void> finishShare(std::shared_ptr<Writing> writing, size_t share);
   Task<Status> writeShare(std::shared_ptr<Writing> writing, size_t share);
   /// Entries of one collection.

@@ -52,6 +52,7 @@ Task<Status> SessionCheckout::checkOut() {
 
 /// They are made with the first numbered command of the set, and again when they were dropped.
 Task<Status> SessionCheckout::lockTables() {
+  if (tryLockTables()) co_return Status::OK();
   CollectionWriter writer(request_.server().writes, request_.operation());
   for (;;) {
     for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})
@@ -63,6 +64,25 @@ Task<Status> SessionCheckout::lockTables() {
     images_ = std::move(images.lock);
     co_return Status::OK();
   }
+}
+
+/// Nearly always both are there and nobody holds them: a look at the catalog under the locks is all it takes, and no
+/// task need be started for it.
+bool SessionCheckout::tryLockTables() {
+  storage::OperationContext& operation = request_.operation();
+  const auto& catalog = request_.server().writes.catalog;
+  const auto tryLock = [&](const storage::Namespace& ns, storage::HeldLock& into) {
+    storage::HeldLock lock = collectionLock(operation, ns, storage::LockMode::kIX);
+    if (!tryAcquireLock(operation, lock)) return false;
+    const storage::CollectionPtr collection = catalog.find(ns);
+    if (!collection || collection->isCapped() || collection->isView()) return false;
+    into = std::move(lock);
+    return true;
+  };
+  if (tryLock(storage::transactionsNamespace(), transactions_) && tryLock(storage::imagesNamespace(), images_))
+    return true;
+  transactions_.reset();
+  return false;
 }
 
 void SessionCheckout::checkIn() {

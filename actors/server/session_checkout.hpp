@@ -25,6 +25,8 @@ class SessionCheckout {
 
  private:
   Task<Status> lockTables();
+  /// Without waiting; false: nothing is locked.
+  bool tryLockTables();
   void reapChildren();
 
   Request& request_;

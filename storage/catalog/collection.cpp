@@ -141,6 +141,16 @@ StatusWith<RecordId> Collection::insertDocument(RecoveryUnit& unit, bson::View d
   return id;
 }
 
+StatusWith<RecordId> Collection::insertByKey(RecoveryUnit& unit, bson::View document, KeySet& scratch) const {
+  if (clusterKey_) return insertDocument(unit, document, scratch);
+  TROUPE_ASSIGN(const RecordId id, records_->reserveId(unit));
+  TROUPE_TRY(indexDocument(unit, *idIndex_, id, document, scratch));
+  TROUPE_TRY(records_->insertAt(unit, id, document.bytes()));
+  for (const auto& index : indexes_)
+    if (index.get() != idIndex_) TROUPE_TRY(indexDocument(unit, *index, id, document, scratch));
+  return id;
+}
+
 StatusWith<RecordId> Collection::insert(RecoveryUnit& unit, bson::View document) const {
   TROUPE_TRY(checkWritable(unit));
   TROUPE_ASSIGN(const WriteSlots slots, reserveSlots(unit, ns_, 1));
@@ -221,10 +231,28 @@ StatusWith<RecordId> Collection::put(RecoveryUnit& unit, bson::View document, co
       return Status(ErrorCode::kInternalError, "the index of _id names a record that is not there; run validate");
   }
   const bson::Document before(cursor.document());
-  TROUPE_ASSIGN(const OpTime slot, prepareUpdate(unit, cursor.id(), before, document));
-  TROUPE_TRY(records_->update(unit, cursor, document.bytes()));
-  TROUPE_TRY(tellUpdated(unit, cursor.id(), before, document, slot));
+  TROUPE_TRY(updateAt(unit, cursor, before, document));
   return cursor.id();
+}
+
+Status Collection::updateAt(RecoveryUnit& unit, RecordCursor& at, bson::View before, bson::View after) const {
+  TROUPE_ASSIGN(const OpTime slot, prepareUpdate(unit, at.id(), before, after));
+  TROUPE_TRY(records_->update(unit, at, after.bytes()));
+  return tellUpdated(unit, at.id(), before, after, slot);
+}
+
+StatusWith<RecordId> Collection::putNew(RecoveryUnit& unit, bson::View document) const {
+  if (!hasIdKey()) return put(unit, document, RecordId());
+  TROUPE_TRY(checkWritable(unit));
+  TROUPE_ASSIGN(const WriteSlots slots, reserveSlots(unit, ns_, 1));
+  TROUPE_TRY(slots.stamp(unit, 0));
+  KeySet scratch;
+  auto inserted = insertByKey(unit, document, scratch);
+  if (inserted.status() == ErrorCode::kDuplicateKey) return put(unit, document, RecordId());
+  if (!inserted.isOK()) return inserted;
+  if (!observers_.empty()) TROUPE_TRY(tellInserted(unit, {&document, 1}, {&*inserted, 1}, slots));
+  if (options_.capped) TROUPE_TRY(trimCapped(unit, *inserted));
+  return inserted;
 }
 
 Status Collection::tellUpdated(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after,

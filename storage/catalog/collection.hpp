@@ -127,6 +127,11 @@ class Collection {
   /// Adds the document, or replaces the one of its `_id`, which is looked for at `guess` before the index is asked.
   /// Says where it lies.
   StatusWith<RecordId> put(RecoveryUnit& unit, bson::View document, const RecordId& guess) const;
+  /// As `put`, for a document that is hardly ever there: its `_id` is looked for only where it stands in the way. For
+  /// appliers, whose other keys nobody checks.
+  StatusWith<RecordId> putNew(RecoveryUnit& unit, bson::View document) const;
+  /// Replaces the document on which the cursor stands, without another search. `before` is its copy.
+  Status updateAt(RecoveryUnit& unit, RecordCursor& at, bson::View before, bson::View after) const;
   Status remove(RecoveryUnit& unit, const RecordId& id, bson::View document) const;
   /// Removes all documents and all keys.
   Status truncate(RecoveryUnit& unit) const;
@@ -154,6 +159,8 @@ class Collection {
   Status indexDocument(RecoveryUnit& unit, const IndexEntry& index, const RecordId& id, bson::View document,
                        KeySet& scratch) const;
   StatusWith<RecordId> insertRecord(RecoveryUnit& unit, bson::View document) const;
+  /// The record and all keys, the key of `_id` first: a DuplicateKey leaves nothing behind.
+  StatusWith<RecordId> insertByKey(RecoveryUnit& unit, bson::View document, KeySet& scratch) const;
   Status trimCapped(RecoveryUnit& unit, const RecordId& newest) const;
   /// First half of an update: checks it, reserves its slot and changes the keys; the record comes after.
   StatusWith<OpTime> prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after) const;

@@ -1,6 +1,9 @@
 #include "storage/engine/wiredtiger_session.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
 
@@ -79,9 +82,12 @@ void WiredTigerSession::rollback() {
 Status WiredTigerSession::setCommitTimestamp(Timestamp ts) {
   if (!inTransaction_ || prepared_)
     return {ErrorCode::kIllegalOperation, "a commit timestamp needs an open transaction"};
-  char config[48];
-  std::snprintf(config, sizeof config, "commit_timestamp=%" PRIx64, ts.asUint64());
-  const int code = session_->timestamp_transaction(session_, config);
+  // An applier does this for each document that it writes; printing with a format takes three times as long.
+  constexpr std::string_view kName = "commit_timestamp=";
+  std::array<char, kName.size() + 17> config{};  // 16 digits and the closing zero
+  char* const digits = std::ranges::copy(kName, config.begin()).out;
+  std::to_chars(digits, config.end() - 1, ts.asUint64(), 16);
+  const int code = session_->timestamp_transaction(session_, config.data());
   return code == 0 ? Status::OK() : failure(code, "set the commit timestamp");
 }
 

@@ -28,7 +28,8 @@ StatusWith<size_t> applyOnce(const OperationApplier& applier, OperationContext& 
   size_t count = 0, bytes = 0;
   while (count < entries.size() && count < limits.maxEntries && bytes < limits.maxBytes) {
     const OplogEntry& entry = *entries[count++];
-    TROUPE_TRY(applier.apply(operation, entry, &bytes).withContext(nameOf(entry)));
+    const Status applied = applier.apply(operation, entry, &bytes);
+    if (!applied.isOK()) return applied.withContext(nameOf(entry));
   }
   TROUPE_TRY(together.commit());
   return count;

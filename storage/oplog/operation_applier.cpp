@@ -72,11 +72,13 @@ Status OperationApplier::applyDocument(RecoveryUnit& unit, const LoggedOperation
   return remove(unit, *collection, operation.object);
 }
 
-/// What has been inserted already is replaced: later entries bring it back to where it was.
+/// What has been inserted already is replaced: later entries bring it back to where it was. That is the rule where the
+/// data may be later than the log, and the exception elsewhere.
 Status OperationApplier::insert(RecoveryUnit& unit, const Collection& collection, bson::View document,
                                 size_t& written) const {
   written += document.size();
-  return collection.put(unit, document, RecordId()).status();
+  if (isReplay()) return collection.put(unit, document, RecordId()).status();
+  return collection.putNew(unit, document).status();
 }
 
 Status OperationApplier::update(RecoveryUnit& unit, const Collection& collection, const LoggedOperation& operation,
@@ -88,15 +90,17 @@ Status OperationApplier::update(RecoveryUnit& unit, const Collection& collection
     if (isReplay() && !isDelta(operation.object)) return insert(unit, collection, operation.object, written);
     return missing(unlikeTheLog(ErrorCode::kNoSuchKey, operation, "an updated document is missing"));
   }
-  bson::Document before;
-  TROUPE_TRY(collection.find(unit, *record, [&](bson::View found) { before = bson::Document(found); }).status());
+  TROUPE_ASSIGN(auto cursor, collection.records().cursor(unit));
+  TROUPE_ASSIGN(const bool found, cursor.seekExact(*record));
+  if (!found) return unlikeTheLog(ErrorCode::kNoSuchKey, operation, "the record of an _id is missing");
+  const bson::Document before(cursor.document());
   if (!isDelta(operation.object)) {
     written += operation.object.size();
-    return collection.update(unit, *record, before, operation.object);
+    return collection.updateAt(unit, cursor, before, operation.object);
   }
   TROUPE_ASSIGN(const bson::Document after, applyDelta(before, operation.object));
   written += after.bytes().size();
-  return collection.update(unit, *record, before, after);
+  return collection.updateAt(unit, cursor, before, after);
 }
 
 Status OperationApplier::remove(RecoveryUnit& unit, const Collection& collection, bson::View named) const {

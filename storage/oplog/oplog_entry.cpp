@@ -1,5 +1,6 @@
 #include "storage/oplog/oplog_entry.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "storage/oplog/strict_fields.hpp"
@@ -21,6 +22,11 @@ constexpr std::array<std::string_view, 11> kEntryFields{"ts",
                                                         "preImageOpTime",
                                                         "postImageOpTime",
                                                         "needsRetryImage"};
+constexpr auto kKnownFields = [] {
+  std::array<std::string_view, kOperationFields.size() + kEntryFields.size()> all;
+  std::ranges::copy(kEntryFields, std::ranges::copy(kOperationFields, all.begin()).out);
+  return all;
+}();
 constexpr int64_t kVersion = 2;
 
 void appendOpTime(const OpTime& opTime, bson::Builder& builder) {
@@ -40,11 +46,10 @@ void appendPlace(std::string_view name, const std::optional<OpTime>& place, bson
   builder.close();
 }
 
-/// A field that refers to another entry.
-StatusWith<std::optional<OpTime>> parsePlace(const StrictFields& fields, const char* name) {
+/// A field that refers to another entry; `what` names it in messages.
+StatusWith<std::optional<OpTime>> parsePlace(const StrictFields& fields, std::string_view name, std::string_view what) {
   TROUPE_ASSIGN(const auto place, fields.optional(name, bson::Type::kDocument));
   if (!place) return std::optional<OpTime>();
-  const std::string what = "oplog entry: '" + std::string(name) + "'";
   const StrictFields inner(what, place.asDocument());
   TROUPE_TRY(inner.allowOnly(std::array<std::string_view, 2>{"ts", "t"}));
   TROUPE_ASSIGN(const OpTime found, parseOpTime(inner));
@@ -96,7 +101,7 @@ StatusWith<LoggedOperation> parseOperation(const StrictFields& fields) {
 }
 
 StatusWith<std::vector<int32_t>> parseStatements(const StrictFields& fields) {
-  const bson::Element ids = fields.document()["stmtId"];
+  const bson::Element ids = fields.field("stmtId");
   std::vector<int32_t> statements;
   if (!ids) return statements;
   if (ids.is(bson::Type::kInt32)) return std::vector<int32_t>{ids.asInt32()};
@@ -114,9 +119,9 @@ Status parseSession(const StrictFields& fields, OplogEntry& entry) {
   TROUPE_ASSIGN(const auto number, fields.optional("txnNumber", bson::Type::kInt64));
   if (number) entry.txnNumber = number.asInt64();
   TROUPE_ASSIGN(entry.statements, parseStatements(fields));
-  TROUPE_ASSIGN(entry.previousOpTime, parsePlace(fields, "prevOpTime"));
-  TROUPE_ASSIGN(entry.preImage, parsePlace(fields, "preImageOpTime"));
-  TROUPE_ASSIGN(entry.postImage, parsePlace(fields, "postImageOpTime"));
+  TROUPE_ASSIGN(entry.previousOpTime, parsePlace(fields, "prevOpTime", "oplog entry: 'prevOpTime'"));
+  TROUPE_ASSIGN(entry.preImage, parsePlace(fields, "preImageOpTime", "oplog entry: 'preImageOpTime'"));
+  TROUPE_ASSIGN(entry.postImage, parsePlace(fields, "postImageOpTime", "oplog entry: 'postImageOpTime'"));
   TROUPE_ASSIGN(const auto image, fields.optional("needsRetryImage", bson::Type::kString));
   if (image) {
     const auto kind = retryImageNamed(image.asString());
@@ -164,9 +169,7 @@ bson::Document OplogEntry::toDocument() const {
 
 StatusWith<OplogEntry> OplogEntry::parse(bson::View entry) {
   const StrictFields fields(kWhat, entry);
-  std::vector<std::string_view> known(kOperationFields.begin(), kOperationFields.end());
-  known.insert(known.end(), kEntryFields.begin(), kEntryFields.end());
-  TROUPE_TRY(fields.allowOnly(known));
+  TROUPE_TRY(fields.allowOnly(kKnownFields));
   OplogEntry parsed;
   TROUPE_ASSIGN(const auto version, fields.required("v", bson::Type::kInt64));
   if (version.asInt64() != kVersion) return fields.malformed("'v' must be 2");

@@ -1,6 +1,9 @@
 #include "storage/records/record_store.hpp"
 
 #include <boost/endian/conversion.hpp>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "storage/oplog/oplog_key.hpp"
 #include "storage/transaction/recovery_unit.hpp"
@@ -15,6 +18,40 @@ bool isFramed(std::string_view bytes) {
   return bytes.size() >= kSmallest && bytes.back() == '\0' &&
          boost::endian::load_little_u32(reinterpret_cast<const unsigned char*>(bytes.data())) == bytes.size();
 }
+
+/// What a unit of work has added to the sizes of tables, to be taken back when it is rolled back. One sum a table: a
+/// handler for each of the thousands of documents of a large unit would cost more than the counting.
+class SizeChanges final : public BoundState {
+ public:
+  static SizeChanges& of(RecoveryUnit& unit) {
+    if (BoundState* const bound = unit.unitState(UnitPart::kSizes)) return static_cast<SizeChanges&>(*bound);
+    auto owned = std::make_unique<SizeChanges>();
+    SizeChanges& made = *owned;
+    unit.onRollback([&made] { made.takeBack(); });  // runs before the unit lets go of its parts
+    unit.bindToUnit(UnitPart::kSizes, std::move(owned));
+    return made;
+  }
+  void add(const std::shared_ptr<SizeInfo>& size, int64_t records, int64_t bytes) {
+    // Writes of one collection follow each other; a table that comes again later gets another sum.
+    if (changes_.empty() || changes_.back().size != size) changes_.push_back({size, 0, 0});
+    changes_.back().records += records;
+    changes_.back().bytes += bytes;
+  }
+
+ private:
+  struct Change {
+    std::shared_ptr<SizeInfo> size;
+    int64_t records, bytes;
+  };
+  void takeBack() const {
+    for (const Change& each : changes_) {
+      each.size->records.fetch_sub(each.records, std::memory_order_relaxed);
+      each.size->bytes.fetch_sub(each.bytes, std::memory_order_relaxed);
+      each.size->dirty.store(true, std::memory_order_relaxed);
+    }
+  }
+  std::vector<Change> changes_;
+};
 
 }  // namespace
 
@@ -135,16 +172,16 @@ void RecordStore::adjust(RecoveryUnit& unit, int64_t records, int64_t bytes) {
   size_->records.fetch_add(records, std::memory_order_relaxed);
   size_->bytes.fetch_add(bytes, std::memory_order_relaxed);
   size_->dirty.store(true, std::memory_order_relaxed);
-  unit.onRollback([size = size_, records, bytes] {
-    size->records.fetch_sub(records, std::memory_order_relaxed);
-    size->bytes.fetch_sub(bytes, std::memory_order_relaxed);
-    size->dirty.store(true, std::memory_order_relaxed);
-  });
+  SizeChanges::of(unit).add(size_, records, bytes);
+}
+
+StatusWith<RecordId> RecordStore::reserveId(RecoveryUnit& unit) {
+  TROUPE_ASSIGN(const int64_t number, nextNumbers(unit, 1));
+  return RecordId(number);
 }
 
 StatusWith<RecordId> RecordStore::insert(RecoveryUnit& unit, std::string_view document) {
-  TROUPE_ASSIGN(const int64_t number, nextNumbers(unit, 1));
-  RecordId id(number);
+  TROUPE_ASSIGN(RecordId id, reserveId(unit));
   TROUPE_TRY(insertAt(unit, id, document));
   return id;
 }

@@ -77,6 +77,8 @@ class RecordStore {
   RecordIds kind() const { return kind_; }
   /// Adds a document under the next number.
   StatusWith<RecordId> insert(RecoveryUnit& unit, std::string_view document);
+  /// The next number, for a document that `insertAt` adds under it. One that is not used stays a gap.
+  StatusWith<RecordId> reserveId(RecoveryUnit& unit);
   /// Adds documents under consecutive numbers, written to `ids`.
   Status insertMany(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids);
   /// Adds a document under a given id. Errors: DuplicateKey.

@@ -65,12 +65,16 @@ StatusWith<AppliedSessions::Image> AppliedSessions::read(OperationContext& reade
 StatusWith<std::vector<AppliedSessions::Image>> AppliedSessions::imagesOf(OperationContext& operation,
                                                                           std::span<const OplogEntry* const> entries,
                                                                           const UnitLimits& limits) const {
-  OperationContext reader(operation.services(), OperationOrigin::kApplier);
+  std::optional<OperationContext> reader;  // few entries ask for an image
   std::vector<Image> images;
   size_t bytes = 0;
   for (const OplogEntry* const entry : entries) {
     if (images.size() >= limits.maxEntries || bytes >= limits.maxBytes) break;
-    TROUPE_ASSIGN(auto image, read(reader, *entry));
+    if (!reader && asksForImage(*entry)) reader.emplace(operation.services(), OperationOrigin::kApplier);
+    Image image;
+    if (reader) {
+      TROUPE_ASSIGN(image, read(*reader, *entry));
+    }
     bytes += image.document.bytes().size();
     images.push_back(std::move(image));
   }

@@ -1,5 +1,6 @@
 #include "storage/sessions/session_tables.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "storage/operation/operation_context.hpp"
@@ -59,12 +60,16 @@ Status SessionTables::putDocument(RecoveryUnit& unit, const Namespace& ns, bson:
   const CollectionPtr collection = catalog_.find(ns);
   if (!collection) return {ErrorCode::kNamespaceNotFound, "the collection " + ns.toString() + " has been dropped"};
   const AtTimeOfEntry at(*unit.operation(), time);
-  if (place.document.empty()) TROUPE_TRY(locate(*collection, unit, document["_id"], place));
+  std::optional<RecordCursor> stands;
+  if (place.document.empty()) TROUPE_TRY(locate(*collection, unit, document["_id"], place, stands));
   const bool isThere = place.id.ok();
   if (isThere && timeOf(place.document) >= time) return Status::OK();
   if (isThere && !startsRecord(time)) {
-    TROUPE_TRY(collection->update(unit, place.id, place.document, document));
+    // Where it was looked for just now the cursor still stands on it.
+    TROUPE_TRY(stands ? collection->updateAt(unit, *stands, place.document, document)
+                      : collection->update(unit, place.id, place.document, document));
   } else {
+    stands.reset();
     if (isThere) TROUPE_TRY(collection->remove(unit, place.id, place.document));
     TROUPE_ASSIGN(place.id, collection->insert(unit, document));
   }
@@ -74,16 +79,21 @@ Status SessionTables::putDocument(RecoveryUnit& unit, const Namespace& ns, bson:
 
 /// A record that was guessed right spares the way through the index.
 Status SessionTables::locate(const Collection& collection, RecoveryUnit& unit, const bson::Element& session,
-                             Place& place) {
-  if (place.id.ok()) {
-    TROUPE_ASSIGN(place.document, documentAt(collection, unit, place.id));
-    if (!place.document.empty() && place.document["_id"].identical(session)) return Status::OK();
+                             Place& place, std::optional<RecordCursor>& stands) {
+  TROUPE_ASSIGN(stands, collection.records().cursor(unit));
+  const RecordId guess = std::exchange(place.id, {});
+  bool found = false;
+  if (guess.ok()) {
+    TROUPE_ASSIGN(found, stands->seekExact(guess));
+    found = found && stands->document()["_id"].identical(session);
   }
-  place = {};
-  TROUPE_ASSIGN(const auto record, collection.findById(unit, session));
-  if (!record) return Status::OK();
-  TROUPE_ASSIGN(place.document, documentAt(collection, unit, *record));
-  place.id = *record;
+  if (!found) {
+    TROUPE_ASSIGN(const auto record, collection.findById(unit, session));
+    if (!record) return Status::OK();
+    TROUPE_ASSIGN(found, stands->seekExact(*record));
+    if (!found) return {ErrorCode::kInternalError, "the index of _id names a record that is not there; run validate"};
+  }
+  place = {stands->id(), bson::Document(stands->document())};
   return Status::OK();
 }
 

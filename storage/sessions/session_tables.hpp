@@ -46,8 +46,9 @@ class SessionTables {
  private:
   Status putDocument(RecoveryUnit& unit, const Namespace& ns, bson::Document document, bson::Timestamp time,
                      Place& place) const;
-  /// Fills `place` with what is there; without an id: there is nothing.
-  static Status locate(const Collection& collection, RecoveryUnit& unit, const bson::Element& session, Place& place);
+  /// Fills `place` with what is there; without an id: there is nothing. `stands` is left on the record.
+  static Status locate(const Collection& collection, RecoveryUnit& unit, const bson::Element& session, Place& place,
+                       std::optional<RecordCursor>& stands);
   StatusWith<bson::Document> findIn(RecoveryUnit& unit, const Namespace& ns, bson::View session) const;
 
   Catalog& catalog_;

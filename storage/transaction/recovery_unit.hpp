@@ -45,6 +45,7 @@ enum class UnitPart : uint8_t {
   kSession,         ///< what it writes for a session: retryable_writes.hpp
   kDerivedRows,     ///< tables that it may write without slots: write_slots.hpp
   kReplication,     ///< its slots, and its right to write: write_slots.hpp
+  kSizes,           ///< what it adds to the sizes of tables: record_store.cpp
 };
 
 /// How the operations of a unit of work enter the log of a replica set.
@@ -183,7 +184,7 @@ class RecoveryUnit {
   std::vector<Change> publications_;
   std::vector<Change> changes_;
   std::unique_ptr<BoundState> snapshotState_;
-  std::array<std::unique_ptr<BoundState>, 5> unitStates_;  ///< by UnitPart
+  std::array<std::unique_ptr<BoundState>, 6> unitStates_;  ///< by UnitPart
 };
 
 }  // namespace troupe::storage

@@ -15,9 +15,9 @@ void HistoryWindow::look(bool isPressed, int64_t wanted, TimePoint now) {
   isShort_ = (isPressed || isShort_) && kept_ < most;
 }
 
-/// What is stable long ago, on a member that catches up, nobody reads at the times of before.
 int64_t HistoryWindow::oldest(int64_t stable, int64_t wanted, int64_t wallNow) const {
   if (!isShort_) return stable - wanted;
+  if (wallNow - stable >= kLongAgoSeconds) return stable;
   const int64_t shortened = std::min(stable - static_cast<int64_t>(kept_), wallNow - kLeastSeconds);
   return std::max(shortened, stable - wanted);
 }

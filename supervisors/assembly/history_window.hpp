@@ -11,11 +11,13 @@ namespace troupe::supervisors {
 /// (minSnapshotHistoryWindowInSeconds), as long as the engine's cache has room for it. A page with versions that may
 /// still be read cannot leave the cache; one that is full of such pages copies them to a file of the engine's and back,
 /// over and over, which takes more time than the writes. So under pressure half as much is kept with each look, but
-/// always the last second by the clock; and more again when the pressure has gone, as time passes. Reads of an
-/// older time are refused (SnapshotTooOld). Not thread-safe.
+/// always the last second by the clock; and more again when the pressure has gone, as time passes. A member that
+/// catches up keeps none then: nobody reads there as of before what is stable long ago, and it fills its cache within a
+/// second. Reads of an older time are refused (SnapshotTooOld). Not thread-safe.
 class HistoryWindow {
  public:
   static constexpr int64_t kLeastSeconds = 1;
+  static constexpr int64_t kLongAgoSeconds = 5;
   static constexpr std::chrono::milliseconds kLookEvery{100};
 
   /// Whether it is time to look at the cache again.

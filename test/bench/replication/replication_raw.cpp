@@ -1,7 +1,11 @@
 // The same rows as members write, by raw WiredTiger: what the replication benchmarks (run.py) compare with. Prints the
 // seconds that it took.
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cinttypes>
 #include <cstdio>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -21,7 +25,9 @@ using namespace troupe::bench;
 constexpr const char* kPlainTable =
     "key_format=u,value_format=u,allocation_size=512,memory_page_max=10m,split_pct=90,leaf_value_max=64MB,"
     "block_compressor=snappy,log=(enabled=false)";
-constexpr int64_t kCacheBytes = int64_t{1} << 30;
+constexpr int64_t kCacheBytes = int64_t{512} << 20;  // as the members that it is compared with: servers.py
+constexpr int64_t kBatch = 100;                      // rows of a transaction
+constexpr uint64_t kFirstTime = uint64_t{1'700'000'000} << 32;
 
 std::string keyOf(int64_t number) {
   storage::key_string::Builder key;
@@ -55,35 +61,118 @@ bson::Document documentOf(int64_t number, const std::string& text, int updated) 
   return bson::doc("_id", number, "a", number, "b", number % 1000, "text", text, "n", updated);
 }
 
-/// What an applier writes for inserts or updates: the row, for an insert its key in the index, and the entry in a table
-/// that is logged; a hundred entries a transaction, on as many threads as a member has writers for two cores.
-void applyPart(WT_CONNECTION* connection, int64_t first, int64_t count, const std::string& text, bool updates) {
-  WT_SESSION* session = openRawSession(connection);
-  WT_CURSOR* rows = openCursor(session, "table:rows", "overwrite=true");
-  WT_CURSOR* ids = openCursor(session, "table:ids", "overwrite=true");
-  WT_CURSOR* log = openCursor(session, "table:log", "overwrite=true");
-  const int64_t base = updates ? int64_t{1} << 40 : 0;
-  for (int64_t i = first; i < first + count; ++i) {
-    if (i % 100 == 0 || i == first) requireRaw(session->begin_transaction(session, nullptr));
-    const bson::Document document = documentOf(i, text, updates ? 1 : 0);
-    const bson::Document change = updates ? bson::doc("$v", 2, "diff", bson::doc("u", bson::doc("n", 1))) : document;
-    const bson::Document entry =
-        bson::doc("op", updates ? "u" : "i", "ns", "bench.docs", "o", change, "o2", bson::doc("_id", i));
-    put(rows, storage::RecordKey(i), document.view().bytes());
-    if (!updates) put(ids, keyOf(i), storage::RecordKey(i));
-    put(log, keyOf(base + i), entry.view().bytes());
-    if (i % 100 == 99 || i + 1 == first + count) requireRaw(session->commit_transaction(session, nullptr));
+/// The time of each row of data: what is not logged is recovered as of a time, and a reader may ask for one.
+void stamp(WT_SESSION* session, int64_t time) {
+  char config[48];
+  std::snprintf(config, sizeof config, "commit_timestamp=%" PRIx64, kFirstTime + static_cast<uint64_t>(time));
+  requireRaw(session->timestamp_transaction(session, config));
+}
+
+bson::Document entryOf(int64_t number, int64_t time, const std::string& text, bool updates) {
+  static const bson::Uuid collection{};
+  const auto stampOf = bson::Timestamp::fromUint64(kFirstTime + static_cast<uint64_t>(time));
+  const bson::Document document =
+      updates ? bson::doc("$v", 2, "diff", bson::doc("u", bson::doc("n", 1))) : documentOf(number, text, 0);
+  return bson::doc("op", updates ? "u" : "i", "ns", "bench.docs", "ui", collection, "o", document, "o2",
+                   bson::doc("_id", number), "ts", stampOf, "t", int64_t{1}, "v", int64_t{2}, "wall", bson::Date{time});
+}
+
+/// The cursors of one writer. An update is what an applier cannot do without: the row is found by its `_id`, read,
+/// and written with one field changed.
+struct Writer {
+  explicit Writer(WT_CONNECTION* connection)
+      : session(openRawSession(connection)),
+        rows(openCursor(session, "table:rows", "overwrite=true")),
+        ids(openCursor(session, "table:ids", "overwrite=true")),
+        log(openCursor(session, "table:log", "overwrite=true")) {}
+
+  void insert(int64_t number, const std::string& text) {
+    put(rows, storage::RecordKey(number), documentOf(number, text, 0).view().bytes());
+    put(ids, keyOf(number), storage::RecordKey(number));
+  }
+  void update(int64_t number, const std::string& text) {
+    const std::string id = keyOf(number);
+    WT_ITEM key = rawItem(id), found{};
+    ids->set_key(ids, &key);
+    requireRaw(ids->search(ids));
+    requireRaw(ids->get_value(ids, &found));
+    rows->set_key(rows, &found);
+    requireRaw(rows->search(rows));
+    requireRaw(rows->get_value(rows, &found));
+    const bson::View before(static_cast<const char*>(found.data));
+    const bson::Document after = documentOf(before["_id"].asInt64(), text, 1);
+    WT_ITEM value = rawItem(after.view().bytes());
+    rows->set_value(rows, &value);
+    requireRaw(rows->update(rows));
+    requireRaw(ids->reset(ids));
+  }
+
+  WT_SESSION* session;
+  WT_CURSOR *rows, *ids, *log;
+};
+
+constexpr int kWriters = 2;  // as a member has for two cores
+
+void setStable(WT_CONNECTION* connection, int64_t time) {
+  const uint64_t stable = kFirstTime + static_cast<uint64_t>(time);
+  char config[96];
+  std::snprintf(config, sizeof config, "stable_timestamp=%" PRIx64 ",oldest_timestamp=%" PRIx64, stable, stable);
+  requireRaw(connection->set_timestamp(connection, config));
+}
+
+/// What both writers have written is stable, and no older history is kept, as on a member that catches up.
+class WrittenTimes {
+ public:
+  void note(WT_CONNECTION* connection, int writer, int64_t time) {
+    const std::lock_guard lock(mutex_);
+    written_[writer] = time;
+    if (time % (kBatch * kWriters * 25) == 0) setStable(connection, std::min(written_[0], written_[1]));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::array<int64_t, kWriters> written_{};
+};
+
+/// What an applier writes for inserts or updates: the entries in a table that is logged, then the rows, and for inserts
+/// their keys in the index. A hundred entries a transaction, and every other hundred by the same writer.
+void applyPart(WT_CONNECTION* connection, WrittenTimes& times, int part, int64_t count, const std::string& text,
+               bool updates) {
+  Writer writer(connection);
+  WT_SESSION* const session = writer.session;
+  const int64_t base = updates ? count : 0;
+  for (int64_t first = part * kBatch; first < count; first += kBatch * kWriters) {
+    const int64_t end = std::min(first + kBatch, count);
+    requireRaw(session->begin_transaction(session, nullptr));
+    for (int64_t i = first; i < end; ++i)
+      put(writer.log, keyOf(base + i + 1), entryOf(i, base + i + 1, text, updates).view().bytes());
+    requireRaw(session->commit_transaction(session, nullptr));
+    requireRaw(session->begin_transaction(session, nullptr));
+    for (int64_t i = first; i < end; ++i) {
+      stamp(session, base + i + 1);
+      if (updates) writer.update(i, text);
+      else writer.insert(i, text);
+    }
+    requireRaw(session->commit_transaction(session, nullptr));
+    times.note(connection, part, base + end);
   }
   requireRaw(session->close(session, nullptr));
 }
 
 double applyAll(WT_CONNECTION* connection, int64_t count, const std::string& text, bool updates) {
   const auto begun = std::chrono::steady_clock::now();
-  std::thread other(
-      [&] { applyPart(connection, count / 2 / 100 * 100, count - count / 2 / 100 * 100, text, updates); });
-  applyPart(connection, 0, count / 2 / 100 * 100, text, updates);
+  WrittenTimes times;
+  std::thread other([&] { applyPart(connection, times, 1, count, text, updates); });
+  applyPart(connection, times, 0, count, text, updates);
   other.join();
+  setStable(connection, updates ? 2 * count : count);  // or the checkpoint of a close would leave the last rows out
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
+
+/// The data as a member has them that was down meanwhile: in files.
+WT_CONNECTION* reopen(WT_CONNECTION* connection, const std::string& path) {
+  requireRaw(connection->close(connection, nullptr));
+  return openRaw(path, kCacheBytes);
 }
 
 /// A collection with _id and two more indexes, from the first row to the checkpoint.
@@ -122,6 +211,7 @@ int main(int argc, char** argv) {
       for (const char* table : {"table:rows", "table:ids"}) requireRaw(session->create(session, table, kPlainTable));
       requireRaw(session->create(session, "table:log", kRawTable));
       const double inserts = applyAll(connection, count, text, false);
+      connection = reopen(connection, directory.path());
       const double updates = applyAll(connection, count, text, true);
       std::printf("{\"inserts\":%.3f,\"updates\":%.3f}\n", inserts, updates);
     }

@@ -134,6 +134,34 @@ TEST_P(BatchWriterTest, ASmallBatchIsWrittenByTheThreadThatBeginsIt) {
   EXPECT_EQ(locks.inUse(), 0u);
 }
 
+/// What stands in the way of the one unit of work for documents and records is met again by the writers of each.
+TEST_P(BatchWriterTest, ASmallBatchThatFailsIsWrittenByNobody) {
+  for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})
+    make(ns->toString().c_str());
+  const storage::SessionTables tables(*catalog);
+  storage::RetryableWrites session(doc("id", 1), tables);
+  ASSERT_TRUE(session.begin(1).isOK());
+  operation->session.txnNumber = 1;
+  operation->retryable = &session;
+  ASSERT_TRUE(insertAll({1, 2}).isOK());
+  operation->retryable = nullptr;
+  operation->session.txnNumber.reset();
+  BatchWriter::Parts parts{
+      node, *member.catalog, *memberLog, {.sessions = *member.pool, .locks = &locks, .replicated = &memberWrites}};
+  writer = std::make_unique<BatchWriter>(parts, BatchWriter::Options{.writers = 4, .entriesPerWriter = 32});
+  auto entries = log();
+  storage::OplogEntry last = *storage::OplogEntry::parse(entries.back());
+  const auto delta = doc("$v", 2, "diff", doc("u", doc("a", 1))), id = doc("_id", 77);
+  last.operation.kind = storage::OplogKind::kUpdate;
+  last.operation.object = delta;
+  last.operation.other = id;
+  entries.back() = last.toDocument();
+  const Status written = writeAll(entries);
+  EXPECT_EQ(written.code(), ErrorCode::kNoSuchKey) << written.toString();
+  EXPECT_EQ(member.countAt({UINT32_MAX, 1}, "test.c"), 0);
+  EXPECT_EQ(locks.inUse(), 0u);
+}
+
 TROUPE_ON_BOTH_ENGINES(BatchWriterTest);
 
 }  // namespace troupe::replication

@@ -54,6 +54,45 @@ TEST_P(CollectionTest, PutsADocumentInPlaceOfTheOneOfItsIdWhereverItIsSaidToBe) 
       << "not without a unit of work";
 }
 
+TEST_P(CollectionTest, PutsADocumentThatIsHardlyEverThere) {
+  create();
+  ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
+  const auto put = [&](const bson::Document& document) {
+    return write([&] { return current()->putNew(*unit, document).status(); });
+  };
+  ASSERT_TRUE(put(R"({"_id": 1, "a": [1, 2, 3]})"_json).isOK());
+  ASSERT_TRUE(put(R"({"_id": 2, "a": 7})"_json).isOK());
+  EXPECT_EQ(keys("a"), 4);
+  const auto first = findById(1);
+  ASSERT_TRUE(put(R"({"_id": 1, "a": 4})"_json).isOK()) << "it was there after all";
+  EXPECT_EQ(findById(1), first);
+  EXPECT_EQ(keys("a"), 2);
+  EXPECT_EQ(current()->records().count(), 2);
+  ASSERT_TRUE(write([&]() -> Status {
+                TROUPE_TRY(current()->putNew(*unit, R"({"_id": 3, "a": 1})"_json).status());
+                return current()->putNew(*unit, R"({"_id": 3, "a": [5, 6]})"_json).status();
+              }).isOK())
+      << "within one unit of work";
+  EXPECT_EQ(keys("a"), 4);
+  EXPECT_EQ(current()->records().count(), 3);
+}
+
+TEST_P(CollectionTest, ReplacesTheDocumentOnWhichACursorStands) {
+  create();
+  ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
+  ASSERT_TRUE(write([&] { return current()->insert(*unit, R"({"_id": 1, "a": [1, 2]})"_json).status(); }).isOK());
+  const auto at = findById(1);
+  ASSERT_TRUE(at);
+  ASSERT_TRUE(write([&]() -> Status {
+                TROUPE_ASSIGN(auto cursor, current()->records().cursor(*unit));
+                TROUPE_TRY(cursor.seekExact(*at).status());
+                const bson::Document before(cursor.document());
+                return current()->updateAt(*unit, cursor, before, R"({"_id": 1, "a": 9, "b": "longer"})"_json);
+              }).isOK());
+  EXPECT_EQ(keys("a"), 1);
+  ASSERT_TRUE(current()->find(*unit, *at, [&](bson::View now) { EXPECT_EQ(now["a"].toInt64(), 9); }).isOK());
+}
+
 TEST_P(CollectionTest, RemembersForeverThatAnIndexMetAnArray) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a.b": 1, "c": 1}, "name": "x"})"_json).isOK());

@@ -39,6 +39,33 @@ TEST_P(OperationApplierTest, AnEntryIsWrittenAtItsOwnTime) {
     EXPECT_EQ(member.countAt(entries[i]["ts"].asTimestamp(), "test.c"), static_cast<int64_t>(i) + 1);
 }
 
+// A batch that broke off may be carried out again over its own documents.
+TEST_P(OperationApplierTest, AnInsertOverADocumentThatIsThereReplacesIt) {
+  make("test.d");
+  ASSERT_TRUE(buildIndex("test.d", doc("key", doc("a", 1), "name", "a_1")).isOK());
+  ASSERT_TRUE(addDocument("test.d", doc("_id", 1, "a", bson::array(1, 2, 3))).isOK());
+  ASSERT_TRUE(addDocument("test.d", doc("_id", 2, "a", 5)).isOK());
+  const NodeContents wanted(*catalog, *pool);
+  auto entries = log();
+  Member member;
+  ASSERT_TRUE(member.make(*current("test.c")));
+  ASSERT_TRUE(member.applyAll(entries).isOK());
+  EXPECT_EQ(member.contents(), wanted);
+
+  OplogEntry again = *OplogEntry::parse(entries.back());
+  const bson::Document other = doc("_id", 1, "a", 8);
+  again.operation.object = other;
+  again.opTime.timestamp = {again.opTime.timestamp.seconds + 1, 1};
+  ASSERT_TRUE(member.apply(again.toDocument()).isOK());
+  EXPECT_FALSE(member.contents() == wanted);
+  EXPECT_EQ(member.current("test.d")->records().count(), 2) << "nothing was left behind by the attempt to insert it";
+  const bson::Document back = doc("_id", 1, "a", bson::array(1, 2, 3));
+  again.operation.object = back;
+  again.opTime.timestamp = {again.opTime.timestamp.seconds + 1, 1};
+  ASSERT_TRUE(member.apply(again.toDocument()).isOK());
+  EXPECT_EQ(member.contents(), wanted);
+}
+
 // REC-007: the data may hold later entries already.
 TEST_P(OperationApplierTest, AReplayOverLaterDataEndsWithTheDataOfTheLastEntry) {
   workOnDocuments(60);

@@ -38,6 +38,14 @@ TEST_F(HistoryWindowTest, UnderPressureItIsHalvedDownToTheLastSecond) {
   EXPECT_EQ(kept(60), 0) << "a member that catches up";
 }
 
+TEST_F(HistoryWindowTest, UnderPressureAMemberThatCatchesUpKeepsNone) {
+  look(false);
+  EXPECT_EQ(kept(60), kWanted) << "there is room for it";
+  look(true);
+  EXPECT_EQ(kept(HistoryWindow::kLongAgoSeconds), 0);
+  EXPECT_EQ(kept(HistoryWindow::kLongAgoSeconds - 1), 150);
+}
+
 TEST_F(HistoryWindowTest, WithTimeItGrowsAgainToWhatIsWanted) {
   for (int i = 0; i < 20; ++i) look(true);
   look(false, seconds(100));
