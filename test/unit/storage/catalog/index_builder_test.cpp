@@ -126,8 +126,7 @@ TEST_P(IndexBuilderTest, AStepEndsAfterSoManyBytesOfKeys) {
   ASSERT_TRUE(build.start(*unit).isOK());
   EXPECT_FALSE(*build.step(*unit, 256));
   EXPECT_EQ(build.documentsScanned(), 15);
-  EXPECT_FALSE(*build.step(*unit, 256));
-  EXPECT_TRUE(*build.step(*unit, 256));
+  EXPECT_TRUE(*build.step(*unit, 256)) << "the other half";
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include <functional>
 #include <random>
 
-#include "storage/engine/open_failure.hpp"
 #include "storage/engine/repair_mark.hpp"
 #include "test/unit/storage/engine/engine_harness.hpp"
 
@@ -494,65 +493,6 @@ TEST(WiredTigerEngine, AKilledProcessLosesNothingThatWasFlushed) {
     const std::string key = std::to_string(1'000'000 + i);
     ASSERT_EQ(t.read(key), key);
   }
-}
-
-/// Takes the description of a table's file out of the metadata, and leaves that of the table.
-void loseDescription(const std::string& path, const std::string& ident) {
-  WT_CONNECTION* connection = nullptr;
-  WT_SESSION* session = nullptr;
-  constexpr const char* kConfig = "log=(enabled=false),extensions=[libwiredtiger_snappy.so,libwiredtiger_zlib.so]";
-  ASSERT_EQ(wiredtiger_open(path.c_str(), nullptr, kConfig, &connection), 0);
-  ASSERT_EQ(connection->open_session(connection, nullptr, nullptr, &session), 0);
-  EXPECT_EQ(session->drop(session, ("file:" + ident + ".wt").c_str(), "remove_files=false"), 0);
-  EXPECT_EQ(connection->close(connection, nullptr), 0);
-}
-
-TEST(WiredTigerEngine, ATableWhoseFileIsNotDescribedAnyMoreIsTakenUpWithAllThatItHolds) {
-  for (const char* compressor : {"none", "snappy", "zlib"}) {
-    TemporaryDirectory directory;
-    {
-      auto engine = openOrFail(testOptions(directory.path()));
-      const Table table =
-          *engine->createTable("t", {.logged = false, .blockCompressor = compressor, .appMetadata = "recordIds=bytes"});
-      Transaction t(*engine, table);
-      for (int i = 0; i < 5000; ++i) t.put("key" + std::to_string(100000 + i), std::string(200, 'v'));
-      ASSERT_TRUE(t.commit().isOK());
-    }
-    loseDescription(directory.path(), "t");
-    auto engine = openOrFail(testOptions(directory.path()));
-    EXPECT_FALSE(engine->verifyTable("t").isOK());
-    ASSERT_EQ(engine->salvageTable("t").toString(), Status::OK().toString()) << compressor;
-    EXPECT_EQ(rowsOf(*engine, "t"), 5000) << compressor;
-    EXPECT_NE(engine->tableMetadata("t").value().find("recordIds=bytes"), std::string::npos);
-    EXPECT_FALSE(std::filesystem::exists(directory.path() + "/t.wt.kept"));
-    engine.reset();
-    engine = openOrFail(testOptions(directory.path()));
-    EXPECT_EQ(rowsOf(*engine, "t"), 5000) << compressor;
-  }
-}
-
-/// What the file was renamed to is all that a kill may leave.
-TEST(WiredTigerEngine, AKillWhileATableIsTakenUpCostsNothing) {
-  TemporaryDirectory directory;
-  {
-    auto engine = openOrFail(testOptions(directory.path()));
-    const Table table = *engine->createTable("t", {});
-    Transaction t(*engine, table);
-    t.put("a", "1");
-    ASSERT_TRUE(t.commit().isOK());
-  }
-  loseDescription(directory.path(), "t");
-  std::filesystem::rename(directory.path() + "/t.wt", directory.path() + "/t.wt.kept");
-  auto engine = openOrFail(testOptions(directory.path()));
-  ASSERT_EQ(engine->salvageTable("t").toString(), Status::OK().toString());
-  EXPECT_EQ(rowsOf(*engine, "t"), 1);
-}
-
-TEST(WiredTigerEngine, ADiskThatFailsIsNoReasonForARepairToCutTheLog) {
-  const std::string text = "x.wt: handle-read: pread: failed to read 512 bytes at offset 0: Input/output error";
-  EXPECT_FALSE(isOfDamage(openFailure(WT_PANIC, text, /*reportsDamage=*/true, "/data")));
-  EXPECT_FALSE(isOfDamage(openFailure(EIO, "", false, "/data")));
-  EXPECT_TRUE(isOfDamage(openFailure(WT_PANIC, "x.wt: read checksum error", true, "/data")));
 }
 
 }  // namespace
