@@ -41,7 +41,9 @@ Task<Status> currentOp(Request& request) {
   TROUPE_CO_ASSIGN(const auto filter, query::parseMatch(filterDocument, resources.context));
   const query::RowFilter wanted(filter.get());
   ListedRows rows(request.operation().memory());
-  TROUPE_CO_TRY(currentOperations(server, {.idleConnections = idle, .idleCursors = idle}, rows));
+  OperationQuery query{.idleConnections = idle, .idleCursors = idle};
+  if (request.flag("$ownOps")) query.narrowTo(request);
+  TROUPE_CO_TRY(currentOperations(server, query, rows));
   bson::Builder shown;
   while (const auto row = rows.next()) {
     TROUPE_CO_ASSIGN(const bool passes, wanted.passes(*row, &resources));

@@ -1,5 +1,6 @@
 // create, drop, dropDatabase, listDatabases, listCollections.
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -12,12 +13,14 @@
 #include "actors/server/observed_documents.hpp"
 #include "actors/server/profiler.hpp"
 #include "actors/server/rights_collection.hpp"
+#include "actors/server/session_access.hpp"
 #include "actors/server/stable_api.hpp"
 #include "actors/server/write_concern.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/plan/plan_stage.hpp"
+#include "storage/sessions/session_record.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -85,9 +88,14 @@ Status checkQueryParts(Request& request, const storage::CollectionOptions& optio
   return options.isView() ? checkViewDefinition(request, options) : Status::OK();
 }
 
-/// The server reads system collections by itself: none of them is a view, and those of rights and of keys are as it
-/// makes them.
+/// The server reads system collections by itself: none of them is a view, and those of rights, keys and sessions are as
+/// it makes them.
 Status checkSystemOptions(const Namespace& ns, const storage::CollectionOptions& options) {
+  const bool isOfSessions = ns == kSessions || storage::keepsSessions(ns.toString());
+  if (isOfSessions && options.isView())
+    return {ErrorCode::kInvalidNamespace, "a view cannot be called " + ns.toString()};
+  if (isOfSessions && !options.sameAs({}))
+    return {ErrorCode::kInvalidOptions, "the collection " + ns.toString() + " takes no options"};
   if (!ns.isSystem() || ns.collection().starts_with("system.buckets.")) return Status::OK();
   if (options.isView()) return {ErrorCode::kInvalidNamespace, "a view cannot be called " + ns.toString()};
   if ((keepsRights(ns) || ns == kSigningKeys) && !options.sameAs({}))
@@ -130,6 +138,10 @@ Status checkDrop(const Namespace& ns, const CollectionPtr& there) {
   return there && there->isView() ? Status::OK() : checkUserDrop(ns);
 }
 
+/// A cursor that reads at one time sees the collection as of then, whose table stays as long (CAT-024). Of those in use
+/// nothing is known: they end.
+bool endsByDrop(const ClientCursor& cursor) { return !cursor.stash.readConcern.isSnapshot(); }
+
 Task<Status> drop(Request& request) {
   const auto ns = request.target();
   if (!ns.isOK()) co_return ns.status();
@@ -150,7 +162,8 @@ Task<Status> drop(Request& request) {
   const Status status = co_await changeCatalog(request, change);
   if (!status.isOK()) co_return status;
   if (!collection->isView()) {
-    server.cursors.killIf([&](const ClientCursor& cursor) { return cursor.ns == ns->toString(); });
+    server.cursors.killIf(
+        [&](const ClientCursor& cursor) { return cursor.ns == ns->toString() && endsByDrop(cursor); });
     request.reply().append("nIndexesWas", indexes);
   }
   server.usage.forget(ns->toString());
@@ -170,14 +183,21 @@ Status checkDropDatabase(const Request& request) {
   return {ErrorCode(5255100), "the value of dropDatabase must be 1: the database is that of the command"};
 }
 
+using PendingDrop = std::optional<storage::PendingDatabaseDrops::Drop>;
+
 /// On a member: the collections go first, and a majority has to know it before the database goes, so that no rollback
-/// brings them back into a database that is gone (DRP-005).
-Task<Status> dropItsCollections(Request& request, AuthorizedDatabase database) {
+/// brings them back into a database that is gone (DRP-005). `pending`: nobody creates others until it ends.
+Task<Status> dropItsCollections(Request& request, AuthorizedDatabase database, PendingDrop& pending) {
   ServerContext& server = request.server();
   storage::OperationContext& operation = request.operation();
   {
     const auto lock = co_await lockDatabase(server.node, operation, database.name(), storage::LockMode::kX);
     if (!lock.isOK()) co_return lock.status();
+    // Not in `config`: the node's own writes there make their collections again, and may not fail.
+    if (database.name() != "config") {
+      TROUPE_CO_ASSIGN(auto begun, server.catalog.pendingDrops().begin(database.name()));
+      pending.emplace(std::move(begun));
+    }
     auto drops = [&](storage::RecoveryUnit& unit) -> Status {
       for (const CollectionPtr& collection : server.catalog.collections(database))
         TROUPE_TRY(storage::dropCollection(server.catalog.unguarded(), unit, collection));
@@ -207,10 +227,12 @@ Task<Status> dropDatabase(Request& request) {
     co_await settleProfile(request);
   }
   const AuthorizedDatabase target = NamespaceResolution::targetDatabase(request);
+  TROUPE_CO_TRY(server.catalog.pendingDrops().check(db));
   const auto doomed = server.catalog.collections(target);
   for (const CollectionPtr& collection : doomed) TROUPE_CO_TRY(co_await abortBuildsOf(request, collection));
   const bool isStaged = server.membership && !doomed.empty();
-  if (isStaged) TROUPE_CO_TRY(co_await dropItsCollections(request, target));
+  PendingDrop pending;
+  if (isStaged) TROUPE_CO_TRY(co_await dropItsCollections(request, target, pending));
   const auto lock = co_await lockDatabase(server.node, request.operation(), db, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
   if (!isStaged && server.catalog.collections(target).empty()) co_return Status::OK();
@@ -219,7 +241,8 @@ Task<Status> dropDatabase(Request& request) {
   };
   const Status status = co_await changeCatalog(request, change);
   if (!status.isOK()) co_return status;
-  server.cursors.killIf([&](const ClientCursor& cursor) { return cursor.ns.starts_with(db + "."); });
+  server.cursors.killIf(
+      [&](const ClientCursor& cursor) { return cursor.ns.starts_with(db + ".") && endsByDrop(cursor); });
   for (const CollectionPtr& collection : doomed) server.usage.forget(collection->ns().toString());
   request.reply().append("dropped", db);
   co_return Status::OK();

@@ -211,10 +211,12 @@ Task<Status> explainQuery(Request& request, AuthorizedNamespace ns, bson::View c
   const auto stream = streamOf(resources, std::move(opened));
   request.reply().append("explainVersion", "1");
   appendPlanner(request.reply(), *executor, write);
+  TROUPE_CO_TRY(request.accountForMessages());
   if (verbosity != ExplainVerbosity::kQueryPlanner) {
     TROUPE_CO_TRY(co_await runToEnd(request, *stream, executor, write.writes() ? &write : nullptr));
     request.reply().openDocument("executionStats");
     appendExecution(request.reply(), *executor, write);
+    TROUPE_CO_TRY(request.accountForMessages());
     if (verbosity == ExplainVerbosity::kAllPlansExecution) request.reply().openArray("allPlansExecution").close();
     request.reply().close();
   }
@@ -321,6 +323,7 @@ Task<Status> explainAggregate(Request& request, AuthorizedNamespace ns, bson::Vi
     reply.openDocument("queryPlanner");
     prepared.executor->explainPlanner(reply);
     reply.close();
+    TROUPE_CO_TRY(request.accountForMessages());
     if (verbosity != ExplainVerbosity::kQueryPlanner) {
       reply.openDocument("executionStats");
       prepared.executor->explainExecution(reply);

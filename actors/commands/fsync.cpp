@@ -67,7 +67,8 @@ Task<Status> fsyncAndLock(Request& request) {
     // The first one writes nearly everything, beside the writers: so they wait only for the short second one.
     TROUPE_CO_TRY(co_await runBlocking(request, "fsync", WorkLength::kLong, work));
     TROUPE_CO_ASSIGN(auto stop, co_await stopWrites(request));
-    TROUPE_CO_TRY(co_await runBlocking(request, "fsync", WorkLength::kLong, work));
+    // Now that writes wait, it must not wait for a worker behind long work of others.
+    TROUPE_CO_TRY(co_await runBlocking(request, "fsync", WorkLength::kShort, work));
     count = lock.lock(std::move(stop));
   }
   request.reply()

@@ -12,10 +12,19 @@ using namespace server;
 
 /// Selection of currentOp and $currentOp among running operations, idle connections, cursors and sessions.
 struct OperationQuery {
-  bool allUsers = true;
+  /// Those of one client's users alone: as Client::userNames and Request::userNames give them. Nothing: everybody's.
+  std::string users = {};
+  std::vector<std::string> owners = {};
   bool idleConnections = false;
   bool idleCursors = false;
   bool localOps = true;
+
+  bool hasAllUsers() const { return owners.empty(); }
+  /// From now on only those of the request's own users; of all where nobody logs in.
+  void narrowTo(const Request& request) {
+    users = request.client().userNames();
+    owners = request.userNames();
+  }
 };
 /// One row for each, added while they are made: there may be as many as connections and cursors. Errors:
 /// ExceededMemoryLimit.

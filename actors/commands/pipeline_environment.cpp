@@ -161,6 +161,7 @@ CommandPipelineEnvironment::CommandPipelineEnvironment(const Request& request, Q
       bypassesValidation_(resources.command["bypassDocumentValidation"].truthy()),
       fromSecondaries_(readsFromSecondaries(request)) {
   viewer_ = SessionViewer::of(request);
+  ownOperations_.narrowTo(request);
   inspection_ = NamespaceResolution::inspection(request);
 }
 
@@ -228,12 +229,12 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSessions(std::string_view s
 }
 
 Status CommandPipelineEnvironment::addNodeRows(std::string_view stage, bson::View options, ListedRows& rows) const {
-  if (stage == "$currentOp")
-    return currentOperations(server_,
-                             {.allUsers = options["allUsers"].truthy(),
-                              .idleConnections = options["idleConnections"].truthy(),
-                              .idleCursors = options["idleCursors"].truthy()},
-                             rows);
+  if (stage == "$currentOp") {
+    OperationQuery query = options["allUsers"].truthy() ? OperationQuery() : ownOperations_;
+    query.idleConnections = options["idleConnections"].truthy();
+    query.idleCursors = options["idleCursors"].truthy();
+    return currentOperations(server_, query, rows);
+  }
   TROUPE_TRY(rows.reserve(actorRowBytes(server_)));
   for (bson::Document& row : server_.actorRows(options)) TROUPE_TRY(rows.add(std::move(row)));
   return Status::OK();

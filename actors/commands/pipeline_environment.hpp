@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "actors/commands/inspection.hpp"
 #include "actors/commands/listed_rows.hpp"
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/session_listing.hpp"
@@ -77,6 +78,7 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
   bool bypassesValidation_ = false;
   const bool fromSecondaries_;  ///< the client that opened the pipeline reads from those
   SessionViewer viewer_;
+  OperationQuery ownOperations_;                 ///< selects those of the client's users
   std::optional<CatalogInspection> inspection_;  ///< the client may look at the server's inside
 };
 

@@ -85,10 +85,11 @@ Status checkLetVariable(const bson::Element& e) {
   return Status::OK();
 }
 
-/// Evaluates each `let` variable once, to a document of values. Later ones may use earlier ones.
+/// Evaluates each `let` variable, to a document of values. Later ones may use earlier ones.
 StatusWith<bson::Document> evaluateLet(bson::View let, const query::ParseContext& context) {
   query::ParseContext earlier = context;
   bson::Document values;
+  query::HeldMemory memory(context.work);
   for (const bson::Element& e : let) {
     TROUPE_TRY(checkLetVariable(e));
     TROUPE_ASSIGN(const auto expression, query::parseExpression(e, earlier));
@@ -101,9 +102,30 @@ StatusWith<bson::Document> evaluateLet(bson::View let, const query::ParseContext
     bson::Builder more;
     more.appendAll(values).append(e.name(), value);
     values = more.finish();
+    TROUPE_TRY(memory.set(static_cast<int64_t>(values.bytes().size())));
     earlier.let = values;
   }
   return values;
+}
+
+/// The values of `let`, evaluated once for all statements of a command that have the same collation: there may be
+/// 100,000 of them, and the variables may be expensive. They know neither documents nor $$NOW.
+StatusWith<std::shared_ptr<const EvaluatedLet>> evaluatedLet(const Request& request, bson::View let,
+                                                             const QueryResources& resources) {
+  const auto& before = request.rememberedLet();
+  if (before && before->given == let.data() && bson::Collator::same(before->collator.get(), resources.collator.get()))
+    return before;
+  auto made = std::make_shared<EvaluatedLet>();
+  made->collator = resources.collator;
+  TROUPE_ASSIGN(made->values, evaluateLet(let, resources.context));
+  TROUPE_TRY(made->memory.grow(request.server().operations.memory, static_cast<int64_t>(made->values.bytes().size())));
+  // Not of a command that the server has put together: another one may lie in its place later.
+  const std::string_view body = request.body().bytes();
+  if (let.data() > body.data() && let.data() < body.data() + body.size()) {
+    made->given = let.data();
+    request.remember(made);
+  }
+  return std::shared_ptr<const EvaluatedLet>(std::move(made));
 }
 
 struct BatchState {
@@ -158,6 +180,7 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
         break;
       }
       push(next->document);
+      TROUPE_CO_TRY(request.accountForMessages());
     }
     if (!next->isDocument() || state.returned % kResultsPerLook == 0) {
       if (Status status = co_await letOthersRun(request, *cursor.stream, lastYield); !status.isOK()) co_return status;
@@ -274,8 +297,8 @@ Status prepareContext(QueryResources& r, const Request& request, bson::View coll
   setPresent(r.context, request.server());
   r.context.limits.sortMemoryBytes = static_cast<size_t>(request.server().parameters.maxQueryMemoryBytes);
   if (!let.empty()) {
-    TROUPE_ASSIGN(r.let, evaluateLet(let, r.context));
-    r.context.let = r.let;
+    TROUPE_ASSIGN(r.let, evaluatedLet(request, let, r));
+    r.context.let = r.let->values;
   }
   return Status::OK();
 }

@@ -46,7 +46,7 @@ class QueryResources final : public query::QueryWork {
   /// Of an aggregation: as Request::furtherNamespaces; more may come.
   std::shared_ptr<std::vector<storage::Namespace>> furtherNamespaces;
   std::shared_ptr<const bson::Collator> collator;
-  bson::Document let;
+  std::shared_ptr<const EvaluatedLet> let;
   query::ParseContext context;
 
  private:

@@ -310,7 +310,7 @@ Status currentOperations(ServerContext& server, const OperationQuery& query, Lis
   const auto resources = server.locks.inspect();
   const CursorsInUse cursors = server.cursors.inUse();
   server.clients.each([&](Client& client) {
-    if (!added.isOK()) return;
+    if (!added.isOK() || !(query.hasAllUsers() || client.userNames() == query.users)) return;
     bson::Builder b;
     b.append("type", "op").append("host", server.identity.host).append("desc", client.description());
     if (client.connectionId > 0)
@@ -327,7 +327,10 @@ Status currentOperations(ServerContext& server, const OperationQuery& query, Lis
   });
   if (!query.idleCursors) return added;
   server.cursors.each([&](const ClientCursor& cursor) {
-    if (!added.isOK()) return;
+    const auto isOwn = [&](const std::string& owner) {
+      return std::ranges::find(query.owners, owner) != query.owners.end();
+    };
+    if (!added.isOK() || !(query.hasAllUsers() || std::ranges::any_of(cursor.owners, isOwn))) return;
     bson::Builder b;
     b.append("type", "idleCursor").append("host", server.identity.host).append("ns", cursor.ns);
     b.append("cursor", shownCursor(cursor));

@@ -21,6 +21,8 @@ namespace {
 
 /// Documents indexed in one unit of work.
 constexpr int kBatch = 256;
+/// Where the fail point failIndexBuild refuses a batch as a full cache does.
+constexpr std::string_view kBatchPhase = "batch";
 /// How long a scan holds its lock at a time: so long at most it keeps a drop, and the writers behind it, waiting.
 constexpr auto kScanSlice = std::chrono::milliseconds(100);
 /// How often a build that a fail point holds looks whether it may go on.
@@ -176,6 +178,11 @@ Task<Status> IndexBuild::scan() {
       TROUPE_CO_TRY(co_await untilWritable());
       continue;
     }
+    if (const auto pause = pauseAfter(ended.status())) {
+      Status paused = co_await writer_.pause(*pause);
+      if (!paused.isOK() && paused != ErrorCode::kNotWritablePrimary) co_return paused;
+      continue;
+    }
     if (!ended.isOK()) {
       if (isDecided_) co_return ended.status();
       decide();  // a writer may have removed what the scan refuses: only what is still there ends the build
@@ -202,10 +209,7 @@ StatusWith<bool> IndexBuild::scanSlice() {
     server_.disk.look();  // nobody knows how many keys a document has
     TROUPE_TRY(server_.writes.roomFor(0));
     storage::ConflictRetry retry({.immediateRetries = 100'000, .maxWriteConflictRetries = 100'000}, &server_.conflicts);
-    const auto ended = storage::writeConflictRetry(retry, unit, [&]() -> StatusWith<bool> {
-      TROUPE_TRY(operation_->checkForInterrupt(begun));
-      return builder_->step(unit, kBatch);
-    });
+    const auto ended = storage::writeConflictRetry(retry, unit, [&]() -> StatusWith<bool> { return scanBatch(begun); });
     conflicts_ += retry.conflicts();
     if (!ended.isOK() || *ended) {
       unit.abandonSnapshot();
@@ -214,6 +218,26 @@ StatusWith<bool> IndexBuild::scanSlice() {
   } while (environment().now() - begun < kScanSlice && !isHeldAt("scanning"));
   unit.abandonSnapshot();
   return false;
+}
+
+StatusWith<bool> IndexBuild::scanBatch(TimePoint now) {
+  TROUPE_TRY(operation_->checkForInterrupt(now));
+  const auto applies = [](bson::View data) { return data["phase"].toStringOr() == kBatchPhase; };
+  if (server_.failPoints.fires("failIndexBuild", applies))
+    return Status(ErrorCode::kTemporarilyUnavailable, "the cache has no room on purpose");
+  return builder_->step(operation_->recoveryUnit(), kBatch);
+}
+
+/// Where the cache had no room for a batch: how long to wait, without the lock, before the slice goes on, as a writer
+/// waits (STX-007). Nothing: it has been refused for too long, or is no such outcome.
+std::optional<std::chrono::milliseconds> IndexBuild::pauseAfter(const Status& outcome) {
+  if (outcome != ErrorCode::kTemporarilyUnavailable) {
+    refusals_ = 0;
+    return std::nullopt;
+  }
+  const auto options = server_.writes.retryOptions ? server_.writes.retryOptions() : storage::ConflictRetryOptions{};
+  if (++refusals_ > options.temporarilyUnavailableMaxRetries) return std::nullopt;
+  return options.temporarilyUnavailableBackoffBase * refusals_;
 }
 
 Task<Status> IndexBuild::commit() {

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -46,6 +47,8 @@ class IndexBuild final : public Actor {
   Task<Status> scan();
   Task<StatusWith<bool>> slice();
   StatusWith<bool> scanSlice();
+  StatusWith<bool> scanBatch(TimePoint now);
+  std::optional<std::chrono::milliseconds> pauseAfter(const Status& outcome);
   Task<Status> commit();
   Task<Status> commitOnce();
   Task<Status> untilWritable();
@@ -66,6 +69,7 @@ class IndexBuild final : public Actor {
   std::optional<storage::IndexBuilder> builder_;  ///< once it is set up, unless there is nothing to scan
   std::vector<bson::Uuid> others_;                ///< builds under way that make some of its indexes
   int64_t estimated_ = 0;                         ///< documents of the collection at the set-up
+  int refusals_ = 0;                              ///< slices on end that the cache had no room for
   int64_t conflicts_ = 0;                         ///< batches run again because writers were there first
 };
 

@@ -397,7 +397,10 @@ void writeError(wire::MessageBuilder& reply, const Status& status) {
 /// Every command has a limit of its own, below that of a message, which no client could read.
 Status checkReplySize(Request& request) {
   constexpr size_t kOthers = 64 * 1024;  // what is appended to each reply
-  if (request.reply().size() + kOthers <= static_cast<size_t>(wire::kMaxMessageSize)) return Status::OK();
+  if (request.reply().size() + kOthers <= static_cast<size_t>(wire::kMaxMessageSize)) {
+    // A write that was done is answered in any case: its rows were charged where they were made.
+    return request.command->access == Access::kRead ? request.accountForMessages() : Status::OK();
+  }
   return {ErrorCode::kBSONObjectTooLarge,
           "the reply of " + std::string(request.commandName()) + " is larger than a message may be: ask for less"};
 }
@@ -408,7 +411,8 @@ Task<void> dispatch(Request& request) {
   operation.commandName = request.commandName();
   operation.command = request.body();
   Running running(request);  // others may look from now on
-  Status status = checkCommand(request);
+  Status status = request.accountForMessages();
+  if (status.isOK()) status = checkCommand(request);
   while (status == ErrorCode::kLockTimeout) {  // users cannot be read at the moment
     status = co_await request.server().users.untilReadable(request.server().node, operation);
     if (status.isOK()) status = checkCommand(request);

@@ -14,6 +14,13 @@ bson::Element Request::given(std::string_view name) const {
   return e.isNullish() ? bson::Element() : e;
 }
 
+Status Request::accountForMessages() {
+  if (!counted_) counted_ = isTrusted(server_, client_) ? wire_.bytes() : 0;
+  size_t bytes = *counted_ + reply_.body().size();
+  if (rawBatch) bytes += rawBatch->documents.size();
+  return held_.grow(operation_.services().memory, static_cast<int64_t>(bytes));
+}
+
 StatusWith<std::vector<bson::View>> Request::documents(std::string_view name) const {
   std::vector<bson::View> all;
   if (const auto* sequence = wire_.sequence(name)) {

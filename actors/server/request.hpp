@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "actors/kernel/task.hpp"
 #include "actors/server/authorized_namespace.hpp"
 #include "actors/server/client.hpp"
+#include "messaging/bson/collation.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 #include "messaging/wire/request.hpp"
@@ -78,6 +80,14 @@ struct RawBatch {
   static constexpr size_t kReplyBytes = 512;
 };
 
+/// A command's `let` variables with their values under one collation.
+struct EvaluatedLet {
+  const char* given = nullptr;  ///< where the variables lie in the command
+  std::shared_ptr<const bson::Collator> collator;
+  bson::Document values;
+  storage::MemoryReservation memory;  ///< of the values: a query may outlive its request, and the other way round
+};
+
 /// One command on its way through the server: the parsed request, its client, and the reply being written. Lives on the
 /// connection's coroutine frame until the reply is sent; used by one thread at a time.
 class Request {
@@ -121,6 +131,9 @@ class Request {
   StatusWith<AuthorizedNamespace> target(const auth::ActionSet& further);
   bool namesCollectionByUuid() const;
   bson::View session() const { return document("lsid"); }
+  /// For the next statement of the command: see evaluatedLet in commands/query_support.cpp.
+  void remember(std::shared_ptr<const EvaluatedLet> let) const { let_ = std::move(let); }
+  const std::shared_ptr<const EvaluatedLet>& rememberedLet() const { return let_; }
 
   // --- Rights
   /// Whether privileges count: authentication is on, and this is not the first user being made.
@@ -141,6 +154,10 @@ class Request {
   bson::Builder& reply() { return reply_.body(); }
   /// {cursor: {firstBatch: [...], id: 0, ns}} for commands whose result fits in one batch.
   void replyWithBatch(std::string_view ns, const std::vector<bson::Document>& documents);
+  /// Counts the bytes of the request and of the reply so far for the node, until the reply is sent; to be called while
+  /// a reply grows that may become large. Requests of strangers stay counted by their connection (MessageMemory).
+  /// Errors: ExceededMemoryLimit (the node holds all it may).
+  Status accountForMessages();
   /// In an exhaust stream: the body to run next, unasked, after this answer.
   std::optional<bson::Document> streamOn;
   std::optional<RawBatch> rawBatch;  ///< set by askers that take batches so
@@ -173,6 +190,9 @@ class Request {
   storage::OperationContext& operation_;
   const Fields fields_;  ///< of the body
   wire::MessageBuilder reply_;
+  storage::MemoryReservation held_;  ///< of the messages
+  std::optional<size_t> counted_;    ///< bytes of the request in it, once it was looked at
+  mutable std::shared_ptr<const EvaluatedLet> let_;
 };
 
 }  // namespace troupe::server

@@ -33,6 +33,12 @@ struct SessionCatalog::Family : std::enable_shared_from_this<Family> {
   std::map<std::string, RetryableWrites, std::less<>> children;
   OperationContext* user = nullptr;
   std::vector<WaiterPtr> waiters;
+  size_t statements = 0;  ///< of its sessions, when it was checked in last
+  size_t countStatements() const {
+    size_t sum = parent.size();
+    for (const auto& [key, child] : children) sum += child.size();
+    return sum;
+  }
 };
 
 namespace {
@@ -57,15 +63,23 @@ Status whyEnded(OperationContext& operation) {
 
 }  // namespace
 
-Status SessionCatalog::CheckedOut::bringUpToDate(OperationContext& operation, const storage::OplogStore& log,
-                                                 int64_t term, int64_t wanted) const {
+StatusWith<bool> SessionCatalog::CheckedOut::bringUpToDate(OperationContext& operation, const storage::OplogStore& log,
+                                                           int64_t term, int64_t wanted) const {
+  if (!writes_->isLoaded()) return readMore(operation, log);
   const Actions decided = catalog_->tell(*family_, sessions::HistoryWanted{ticket_, term});
-  if (has<sessions::UseHistory>(decided)) return Status::OK();
+  if (has<sessions::UseHistory>(decided)) return true;
   if (!has<sessions::ReadHistory>(decided)) return whyEnded(operation);
-  TROUPE_TRY(writes_->load(operation, log, wanted));
+  TROUPE_TRY(writes_->load(operation, wanted));
+  return readMore(operation, log);
+}
+
+StatusWith<bool> SessionCatalog::CheckedOut::readMore(OperationContext& operation,
+                                                      const storage::OplogStore& log) const {
+  TROUPE_TRY(writes_->loadMore(operation, log));
   operation.recoveryUnit().abandonSnapshot();
-  return has<sessions::UseHistory>(catalog_->tell(*family_, sessions::HistoryRead{ticket_})) ? Status::OK()
-                                                                                             : whyEnded(operation);
+  if (!writes_->isLoaded()) return false;
+  if (has<sessions::UseHistory>(catalog_->tell(*family_, sessions::HistoryRead{ticket_}))) return true;
+  return whyEnded(operation);
 }
 
 Status SessionCatalog::CheckedOut::begin(OperationContext& operation, int64_t number) const {
@@ -83,18 +97,17 @@ Status SessionCatalog::CheckedOut::begin(OperationContext& operation, int64_t nu
                                              " is over: one with a higher txnNumber has begun on its session"};
 }
 
-/// That of the parent counts for its children, too; it need not be read where a number is known to have begun.
+/// The highest one counts for the whole family; it need not be read where a number is known to have begun. A child of a
+/// lower one may have been carried out, and its record reaped.
 StatusWith<int64_t> SessionCatalog::CheckedOut::recordedNumber(OperationContext& operation) const {
   {
     const std::lock_guard lock(catalog_->mutex_);
     if (family_->life.number != sessions::kNoNumber) return sessions::kNoNumber;
   }
   storage::RecoveryUnit& unit = operation.recoveryUnit();
-  TROUPE_ASSIGN(const bson::Document found, catalog_->tables_->find(unit, family_->parent.session()));
+  const auto highest = catalog_->tables_->highestNumber(unit, family_->parent.session());
   unit.abandonSnapshot();
-  if (found.empty()) return sessions::kNoNumber;
-  TROUPE_ASSIGN(const auto record, storage::SessionRecord::parse(found));
-  return record.txnNumber;
+  return highest;
 }
 
 Task<StatusWith<SessionCatalog::CheckedOut>> SessionCatalog::checkOut(Node& node, OperationContext& operation,
@@ -164,15 +177,22 @@ SessionCatalog::Family& SessionCatalog::find(const SessionId& session) {
 
 void SessionCatalog::makeRoom() {
   constexpr auto kAnyTime = std::numeric_limits<int64_t>::max();
-  for (auto oldest = byUse_.begin(); oldest != byUse_.end() && byUse_.size() >= kMostSessions;) {
-    SessionLife::on((*oldest)->life, sessions::ReapWanted{kAnyTime});
-    if ((*oldest)->life.phase != SessionLife::Phase::kReaped) {
+  for (auto oldest = byUse_.begin(); oldest != byUse_.end() && (isFull() || statements_ > kMostStatementsOfAll);) {
+    Family& family = **oldest;
+    const bool helps = isFull() || family.statements > 0;
+    if (helps) SessionLife::on(family.life, sessions::ReapWanted{kAnyTime});
+    if (family.life.phase != SessionLife::Phase::kReaped) {
       ++oldest;
       continue;
     }
-    byKey_.erase((*oldest)->key);
+    countStatements(family, 0);
+    byKey_.erase(family.key);
     oldest = byUse_.erase(oldest);
   }
+}
+
+void SessionCatalog::countStatements(Family& family, size_t statements) {
+  statements_ += statements - std::exchange(family.statements, statements);
 }
 
 void SessionCatalog::carryOut(Family& family, Actions actions, int64_t now) {
@@ -217,21 +237,29 @@ void SessionCatalog::endWaiter(Family& family, int64_t ticket) {
 }
 
 void SessionCatalog::forgetHistory(Family& family, const std::string& child) {
+  const auto known = child.empty() ? family.children.end() : family.children.find(child);
+  const bool isChild = known != family.children.end();
+  const size_t forgotten = child.empty() ? family.parent.size() : isChild ? known->second.size() : 0;
+  countStatements(family, family.statements - std::min(forgotten, family.statements));
   if (child.empty()) family.parent.forget();
-  else family.children.erase(child);
+  else if (isChild) family.children.erase(known);
 }
 
 void SessionCatalog::checkIn(const CheckedOut& session) {
   const RetryableWrites& writes = *session.writes_;
-  const bool isLarge = writes.size() > kMostStatements;
+  // What an operation has not read to its end is read from its beginning by the next one.
+  const bool isLarge = writes.size() > kMostStatements || !writes.isLoaded();
   const int64_t now = ticksOf(session.environment_->coarseNow());
   const sessions::CheckedIn end{session.ticket_, writes.lastStatement(), isLarge, now};
   if (isLarge) session.writes_->forget();  // takes time, so not with the lock held
+  else session.writes_->endReservation();
   Family& family = *session.family_;
   const std::lock_guard lock(mutex_);
   family.user = nullptr;
+  countStatements(family, family.countStatements());
   Actions decided = SessionLife::on(family.life, end);
   if (!decided.empty()) carryOut(family, std::move(decided), now);
+  if (statements_ > kMostStatementsOfAll) makeRoom();
 }
 
 /// The operation may have been given the family in this moment.
@@ -292,6 +320,7 @@ bool SessionCatalog::forget(const std::string& familyKey) {
   const auto place = known->second;
   SessionLife::on((*place)->life, sessions::ReapWanted{std::numeric_limits<int64_t>::max()});
   if ((*place)->life.phase != SessionLife::Phase::kReaped) return false;
+  countStatements(**place, 0);
   byKey_.erase(known);
   byUse_.erase(place);
   return true;
@@ -328,6 +357,11 @@ std::optional<FamilyRow> SessionCatalog::family(std::string_view familyKey) cons
 size_t SessionCatalog::size() const {
   const std::lock_guard lock(mutex_);
   return byUse_.size();
+}
+
+size_t SessionCatalog::rememberedStatements() const {
+  const std::lock_guard lock(mutex_);
+  return statements_;
 }
 
 void SessionCatalog::invalidate(Family& family) {

@@ -51,6 +51,8 @@ class SessionCatalog final : public storage::WriteObserver {
   static constexpr size_t kMostSessions = 10'000;
   /// Of a session with more statements nothing is remembered once it is free: the log has them.
   static constexpr size_t kMostStatements = 1'000;
+  /// Statements remembered of all families that are free, some 100 bytes each.
+  static constexpr size_t kMostStatementsOfAll = 500'000;
 
   /// A session that one operation has for itself, with its whole family, to the end of its life. Move-only; must not
   /// outlive the operation nor the catalog.
@@ -80,10 +82,11 @@ class SessionCatalog final : public storage::WriteObserver {
     }
 
     storage::RetryableWrites& writes() const { return *writes_; }
-    /// Reads what is known of the session, unless that was done in this term and holds still. Errors: those of
-    /// RetryableWrites::load; what ended the operation meanwhile.
-    Status bringUpToDate(storage::OperationContext& operation, const storage::OplogStore& log, int64_t term,
-                         int64_t wanted) const;
+    /// Reads what is known of the session, unless that was done in this term and holds still, for some milliseconds.
+    /// False: it is to be called again, once others have had their turn. Errors: those of RetryableWrites::load; what
+    /// ended the operation meanwhile.
+    StatusWith<bool> bringUpToDate(storage::OperationContext& operation, const storage::OplogStore& log, int64_t term,
+                                   int64_t wanted) const;
     /// The operation comes with that number; then `writes` is about it. Children of lower numbers of the parent are
     /// over. After `bringUpToDate`. Errors: TransactionTooOld; the engine's; what ended the operation meanwhile.
     Status begin(storage::OperationContext& operation, int64_t number) const;
@@ -91,6 +94,7 @@ class SessionCatalog final : public storage::WriteObserver {
    private:
     friend class SessionCatalog;
     StatusWith<int64_t> recordedNumber(storage::OperationContext& operation) const;
+    StatusWith<bool> readMore(storage::OperationContext& operation, const storage::OplogStore& log) const;
 
     SessionCatalog* catalog_ = nullptr;
     const Environment* environment_ = nullptr;
@@ -146,6 +150,8 @@ class SessionCatalog final : public storage::WriteObserver {
   /// Nothing when the family is not remembered.
   std::optional<FamilyRow> family(std::string_view familyKey) const;
   size_t size() const;
+  /// Of families that are free, as of when they were checked in.
+  size_t rememberedStatements() const;
 
   DroppedChildren& droppedChildren() { return dropped_; }
 
@@ -169,6 +175,8 @@ class SessionCatalog final : public storage::WriteObserver {
   Family& find(const storage::SessionId& session);
   static FamilyRow rowOf(const Family& family);
   void makeRoom();
+  bool isFull() const { return byUse_.size() >= kMostSessions; }
+  void countStatements(Family& family, size_t statements);
   CheckedOut handOver(const Environment& environment, Family& family, const storage::SessionId& session,
                       int64_t ticket);
   /// Carries out what the machine of a family has decided, and what comes of it.
@@ -191,6 +199,7 @@ class SessionCatalog final : public storage::WriteObserver {
   DroppedChildren dropped_;
   mutable std::mutex mutex_;
   int64_t lastTicket_ = 0;
+  size_t statements_ = 0;  ///< sum of Family::statements
   std::set<const storage::OperationContext*> reaping_;
   std::list<FamilyPtr> byUse_;  ///< the one unused for longest first
   /// Keys lie in the families.

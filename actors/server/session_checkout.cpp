@@ -39,7 +39,12 @@ Task<Status> SessionCheckout::checkOut() {
   TROUPE_CO_TRY(co_await lockTables());
   const auto term = server.operations.replicated->fence.term();
   if (!term) co_return Status(ErrorCode::kNotWritablePrimary, "not primary");
-  TROUPE_CO_TRY(session_->bringUpToDate(operation, *server.oplog, *term, *operation.session.txnNumber));
+  for (;;) {
+    TROUPE_CO_ASSIGN(const bool isKnown,
+                     session_->bringUpToDate(operation, *server.oplog, *term, *operation.session.txnNumber));
+    if (isKnown) break;
+    TROUPE_CO_TRY(co_await request_.yield());  // a look at maxTimeMS, too
+  }
   TROUPE_CO_TRY(session_->begin(operation, *operation.session.txnNumber));
   storage::RetryableWrites& writes = session_->writes();
   writes.keepImagesAside(server.parameters.storeFindAndModifyImagesInSideCollection);

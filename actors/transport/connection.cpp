@@ -83,6 +83,8 @@ Task<void> Connection::serve() {
     if (!frame->empty()) {
       if (client_->awaitedUntil.load(std::memory_order_relaxed) != server::Client::kNotAwaited)
         client_->awaitedUntil = server::Client::kNotAwaited;
+      // Its operation accounts for a message that is whole; a stranger's stays in the bound that all of them share.
+      if (memory_.bytes() > 0 && server::isTrusted(server_, *client_)) (void)memory_.resize(0, true, ownerOfMemory());
       busy_ = true;
       open = co_await answer(*frame);
       busy_ = false;

@@ -40,6 +40,12 @@ StatusWith<Request> fromCompressed(std::string_view frame, int32_t largest) {
 
 }  // namespace
 
+size_t Request::bytes() const {
+  size_t sum = body.size();
+  for (const DocumentSequence& sequence : sequences) sum += sequence.documents.bytes().size();
+  return sum;
+}
+
 const DocumentSequence* Request::sequence(std::string_view name) const {
   const auto found = std::ranges::find(sequences, name, &DocumentSequence::name);
   return found == sequences.end() ? nullptr : &*found;

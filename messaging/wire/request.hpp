@@ -28,6 +28,8 @@ struct Request {
   bool has(MsgFlag flag) const { return (flags & flag) != 0; }
   /// False when the client asked for no answer.
   bool expectsReply() const { return !has(kMoreToCome); }
+  /// Bytes of the body and of all documents beside it.
+  size_t bytes() const;
   const DocumentSequence* sequence(std::string_view name) const;
 
   /// The finished answer: OP_REPLY for legacy requests, packed when the request was and its command may be.

@@ -69,6 +69,36 @@ Status validateSettings(const ReplicaSetSettings& s) {
   return Status::OK();
 }
 
+/// Heartbeats come twice in an election timeout: below this a set is busy with elections, and a scheduling delay ends
+/// each primary.
+constexpr int64_t kLeastElectionTimeoutMillis = 50;
+/// Each hello tells parts of the config, and each new version of it goes to all members.
+constexpr size_t kMostConfigBytes = 64 * 1024;
+
+/// Each mode of write concern names tags that members have: no write could ever satisfy another.
+Status checkModes(const ReplicaSetConfig& config) {
+  for (const bson::Element& mode : config.settings.getLastErrorModes.view()) {
+    if (!mode.is(bson::Type::kDocument))
+      return invalid("settings.getLastErrorModes.{} must be a document", mode.name());
+    for (const bson::Element& tag : mode.asDocument()) {
+      const std::string name(tag.name());
+      if (std::ranges::none_of(config.members, [&](const MemberConfig& m) { return m.tags.contains(name); }))
+        return invalid("settings.getLastErrorModes.{} names the tag '{}', which no member has", mode.name(), name);
+    }
+  }
+  return Status::OK();
+}
+
+/// What is refused where a config is given, and taken where one is stored already: a member has to start with it.
+Status checkGiven(const ReplicaSetConfig& config, bson::View document) {
+  if (document.size() > kMostConfigBytes)
+    return invalid("the config has {} bytes, and may have {}: are there tags that nobody needs?", document.size(),
+                   kMostConfigBytes);
+  if (config.settings.electionTimeoutMillis.count() < kLeastElectionTimeoutMillis)
+    return invalid("settings.electionTimeoutMillis must be {} or more", kLeastElectionTimeoutMillis);
+  return checkModes(config);
+}
+
 constexpr std::string_view kDefaultPort = ":27017";
 
 /// What a config cannot do without; all other fields have defaults. `path` is that of the document.
@@ -112,6 +142,7 @@ StatusWith<ReplicaSetConfig> ReplicaSetConfig::parse(bson::View document) {
     if (member.host.find(':') == std::string::npos) member.host += kDefaultPort;
   }
   TROUPE_TRY(config->validate());
+  TROUPE_TRY(checkGiven(*config, document));
   return config;
 }
 

@@ -38,7 +38,7 @@ struct HistoryRead {
 struct NumberBegun {
   int64_t operation = 0;
   int64_t number = 0;            ///< of the parent
-  int64_t recorded = kNoNumber;  ///< in the parent's record, where that had to be read
+  int64_t recorded = kNoNumber;  ///< the highest one in the family's records, where they had to be read
 };
 /// The operation is over.
 struct CheckedIn {

@@ -123,6 +123,7 @@ Status Catalog::load(bool recount) {
     referenced.insert(entry.ident);
     for (const auto& index : entry.indexes) referenced.insert(index.ident);
     if (recount && !collection->isView()) TROUPE_TRY(countRecords(unit, collection->records()));
+    else if (collection->isCapped()) TROUPE_TRY(recountCapped(unit, *collection));
     collections.push_back(std::move(collection));
   }
   durable_->endStart();
@@ -132,6 +133,14 @@ Status Catalog::load(bool recount) {
     for (auto& collection : collections) snapshot.put(std::move(collection));
   });
   return Status::OK();
+}
+
+/// Too large ones keep counters that lag behind by a minute at most, and are cut by them. The oplog has markers.
+Status Catalog::recountCapped(RecoveryUnit& unit, const Collection& collection) {
+  const bool isOplog = collection.ns().isLocal() && collection.ns().collection().starts_with("oplog.");
+  if (isOplog || bytesToCount_ < collection.options().cappedSize) return Status::OK();
+  bytesToCount_ -= collection.options().cappedSize;
+  return countRecords(unit, collection.records());
 }
 
 /// A catalog whose table is gone is not that of a new directory: all collections would be taken for dropped ones.
@@ -151,7 +160,10 @@ StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& po
   TROUPE_ASSIGN(catalog->durable_, DurableCatalog::open(engine, catalog->hooks_.random));
   TROUPE_ASSIGN(catalog->sizes_, SizeStorer::open(engine));
   TROUPE_TRY(catalog->adoptRole());
+  constexpr int64_t kMostBytesCounted = int64_t{1} << 30;
+  catalog->bytesToCount_ = catalog->sizes_->wereRight() ? 0 : kMostBytesCounted;
   TROUPE_TRY(catalog->load(false));
+  catalog->bytesToCount_ = 0;
   return catalog;
 }
 

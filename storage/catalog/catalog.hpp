@@ -10,6 +10,7 @@
 #include "storage/catalog/collection_catalog.hpp"
 #include "storage/catalog/drop_reaper.hpp"
 #include "storage/catalog/durable_catalog.hpp"
+#include "storage/catalog/pending_drops.hpp"
 #include "storage/records/size_storer.hpp"
 #include "storage/transaction/session_pool.hpp"
 
@@ -53,6 +54,8 @@ class Catalog {
   DurableCatalog& durable() { return *durable_; }
   SizeStorer& sizes() { return *sizes_; }
   DropReaper& reaper() { return reaper_; }
+  PendingDatabaseDrops& pendingDrops() { return pendingDrops_; }
+  const PendingDatabaseDrops& pendingDrops() const { return pendingDrops_; }
   Engine& engine() { return engine_; }
   SessionPool& pool() { return pool_; }
   const CatalogHooks& hooks() const { return hooks_; }
@@ -80,14 +83,17 @@ class Catalog {
   bson::Uuid newUuid();
   /// Options of the table of a collection or of one of its indexes.
   TableOptions tableOptions(const Namespace& ns, std::string_view appMetadata) const;
-  /// Writes sizes; call before the engine closes.
+  /// Writes sizes, from time to time.
   Status flush() { return sizes_->flush(); }
+  /// The same before the engine closes, after which the catalog is not written to.
+  Status flushAtEnd() { return sizes_->flushAtEnd(); }
 
  private:
   friend StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine&, SessionPool&, CatalogHooks);
   Status adoptRole();
   /// Reads all rows, compares them with the tables and publishes the collections.
   Status load(bool recount);
+  Status recountCapped(RecoveryUnit& unit, const Collection& collection);
   Status dropUnreferenced(const std::set<std::string>& tables, const std::set<std::string>& referenced);
   Engine& engine_;
   SessionPool& pool_;
@@ -96,6 +102,8 @@ class Catalog {
   std::unique_ptr<DurableCatalog> durable_;
   std::unique_ptr<SizeStorer> sizes_;
   DropReaper reaper_;
+  int64_t bytesToCount_ = 0;  ///< of capped collections, in the present load
+  PendingDatabaseDrops pendingDrops_;
   std::map<std::string, std::weak_ptr<const void>> closedTables_;  ///< what `close` took out, by ident
   std::function<void(CatalogStep)> onStep_;
 };
@@ -103,7 +111,8 @@ class Catalog {
 /// Opens the catalog and reconciles it with the tables that exist: tables nobody refers to are dropped (SRC-002), a
 /// missing table of a collection is fatal with advice (SRC-003, UnsupportedFormat), an index without table is left out
 /// with a warning (SRC-004), unfinished indexes stay so, for the owner of index builds to discard (SRC-006). In a
-/// repair missing tables are made anew; validation then fills those of indexes. *Blocks.*
+/// repair missing tables are made anew; validation then fills those of indexes. After a kill the documents of capped
+/// collections are counted, up to a gigabyte of them: their sizes decide what an insert removes. *Blocks.*
 StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& pool, CatalogHooks hooks = {});
 
 }  // namespace troupe::storage

@@ -3,12 +3,18 @@
 #include "storage/catalog/catalog_changes.hpp"
 #include "storage/catalog/catalog_publish.hpp"
 #include "storage/index/document_text.hpp"
+#include "storage/operation/operation_context.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::storage {
 namespace {
 
-Status checkDatabase(const CatalogSnapshot& snapshot, std::string_view db) {
+/// Whether a collection may be added to the database.
+Status checkDatabase(const Catalog& catalog, const RecoveryUnit& unit, const CatalogSnapshot& snapshot,
+                     std::string_view db) {
+  // What another member has logged is carried out in its order.
+  const bool isApplied = unit.operation() && unit.operation()->writeMode() == WriteMode::kApplied;
+  if (!isApplied) TROUPE_TRY(catalog.pendingDrops().check(db));
   const std::string other = snapshot.databaseDifferingInCase(db);
   if (other.empty()) return Status::OK();
   return {ErrorCode::kDatabaseDifferCase, "db already exists with different case already have: [" + other +
@@ -58,7 +64,7 @@ StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit,
                                                    " already exists, but with different options: " +
                                                    documentText(existing->options().toDocument(true)));
   }
-  TROUPE_TRY(checkDatabase(*snapshot, ns.db()));
+  TROUPE_TRY(checkDatabase(catalog, unit, *snapshot, ns.db()));
   if (options.timeseries) return Status(ErrorCode::kNotImplemented, "time-series collections are not served yet");
 
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns));
@@ -108,7 +114,7 @@ StatusWith<CollectionPtr> renameCollection(Catalog& catalog, RecoveryUnit& unit,
   if (target && target->isView())
     return Status(ErrorCode::kNamespaceExists, "a view already exists with that name: " + to.toString());
   if (target && !dropTarget) return Status(ErrorCode::kNamespaceExists, "target namespace exists");
-  if (!target) TROUPE_TRY(checkDatabase(*snapshot, to.db()));
+  if (!target) TROUPE_TRY(checkDatabase(catalog, unit, *snapshot, to.db()));
   if (target) {
     TROUPE_ASSIGN(target, withoutBuilds(catalog, unit, target));
   }

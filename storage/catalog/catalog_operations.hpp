@@ -14,8 +14,9 @@ namespace troupe::storage {
 // be retried.
 
 /// Makes a collection (with its `_id` index and a new UUID, unless the options name one) or a view. Errors:
-/// InvalidNamespace, NamespaceExists (with the server's words; a repeated create of the same is answered with the
-/// existing one, unless the options name another UUID), DatabaseDifferCase. Lock: database IX, collection X.
+/// InvalidNamespace, DatabaseDropPending, NamespaceExists (with the server's words; a repeated create of the same is
+/// answered with the existing one, unless the options name another UUID), DatabaseDifferCase. Lock: database IX,
+/// collection X.
 StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit, const Namespace& ns,
                                            CollectionOptions options);
 

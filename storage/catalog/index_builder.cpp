@@ -66,6 +66,7 @@ Status IndexBuilder::indexOne(RecoveryUnit& unit, const Collection& collection, 
     for (const auto& key : keys.keys) {
       TROUPE_ASSIGN(const bool alone, index.access->insertForBuild(unit, key, id));
       if (!alone) batch.suspects.push_back({spec.name, key});
+      batch.keyBytes += key.key.size();
     }
     batch.keys += static_cast<int64_t>(keys.keys.size());
   }
@@ -77,7 +78,11 @@ StatusWith<IndexBuilder::Batch> IndexBuilder::scan(RecoveryUnit& unit, const Col
   Batch batch{.last = last_, .documents = 0, .keys = 0, .atEnd = false, .suspects = {}};
   TROUPE_ASSIGN(auto cursor, collection.records().cursor(unit));
   TROUPE_ASSIGN(bool found, cursor.seekBehind(last_));
-  for (; found && batch.documents < maxDocuments; ++batch.documents) {
+  // One document may have 100,000 keys, and a unit of work stays in the cache until its end.
+  const auto isFull = [&] {
+    return batch.documents >= maxDocuments || batch.keys >= kMostKeys || batch.keyBytes >= kMostKeyBytes;
+  };
+  for (; found && !isFull(); ++batch.documents) {
     batch.last = cursor.id();
     TROUPE_TRY(indexOne(unit, collection, cursor.id(), cursor.document(), batch));
     TROUPE_ASSIGN(found, cursor.next());

@@ -23,9 +23,9 @@ class IndexBuilder {
   Status start(RecoveryUnit& unit);
   /// Of the collection, once `start` has succeeded; its name may change while nobody holds its lock.
   const bson::Uuid& uuid() const { return uuid_; }
-  /// Indexes up to `maxDocuments` more. True when the scan has reached the end. Lock: collection IX. Errors:
-  /// WriteConflict (call again), DuplicateKey and errors of keys (the build must be aborted), IndexBuildAborted (the
-  /// collection went away).
+  /// Indexes up to `maxDocuments` more, fewer where they have very many keys. True when the scan has reached the end.
+  /// Lock: collection IX. Errors: WriteConflict (call again), DuplicateKey and errors of keys (the build must be
+  /// aborted), IndexBuildAborted (the collection went away).
   StatusWith<bool> step(RecoveryUnit& unit, int maxDocuments);
   /// Checks what looked like duplicates meanwhile and makes the indexes ready. Lock: collection X. Errors:
   /// DuplicateKey.
@@ -45,6 +45,10 @@ class IndexBuilder {
   const std::string& name(size_t i) const { return specs_[i].name; }
 
  private:
+  /// Of one unit of work; the last document may pass them.
+  static constexpr int64_t kMostKeys = 10'000;
+  static constexpr size_t kMostKeyBytes = size_t{4} << 20;
+
   /// A key of a unique index that another record seemed to have when it was scanned.
   struct Suspect {
     std::string index;
@@ -54,6 +58,7 @@ class IndexBuilder {
     RecordId last;
     int64_t documents = 0;
     int64_t keys = 0;
+    size_t keyBytes = 0;
     bool atEnd = false;
     std::vector<Suspect> suspects;
   };

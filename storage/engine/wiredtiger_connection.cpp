@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "storage/engine/journal_compressor.hpp"
+#include "storage/engine/open_failure.hpp"
 #include "storage/engine/wiredtiger_rescue.hpp"
 
 namespace troupe::storage {
@@ -71,11 +72,6 @@ bool reportsDamage(std::string_view line) {
   return false;
 }
 
-/// Whether an open failed because of what is on the disk.
-bool isOfDamage(const Status& opened) {
-  return opened == ErrorCode::kDataCorruptionDetected || opened == ErrorCode::kManualInterventionRequired;
-}
-
 }  // namespace
 
 WiredTigerConnection::WiredTigerConnection(const WiredTigerOptions& options,
@@ -135,7 +131,7 @@ Status WiredTigerConnection::openWith(const std::string& more) {
   opening_ = false;
   if (code != 0) {
     connection_ = nullptr;
-    return openFailure(code);
+    return openFailure(code, openErrors_, !damage_.empty(), options_.path);
   }
   if (connection_->open_session(connection_, nullptr, nullptr, &evidenceSession_) != 0) evidenceSession_ = nullptr;
   return {};
@@ -151,44 +147,6 @@ Status WiredTigerConnection::flushLog() {
     }
   }
   return status(flushSession_->log_flush(flushSession_, "sync=on"), "flush the log");
-}
-
-Status WiredTigerConnection::openFailure(int code) {
-  std::string cause = openErrors_.empty() ? wiredtiger_strerror(code) : openErrors_;
-  for (char& c : cause) {
-    if (c == '\n') c = ' ';
-  }
-  const std::string directory = "the data directory " + options_.path;
-  if (code == EBUSY) {
-    return {ErrorCode::kDBPathInUse, directory + " is in use by another process; stop it or choose another directory"};
-  }
-  if (code == ENOSPC || contains(cause, std::strerror(ENOSPC))) {
-    return {ErrorCode::kOutOfDiskSpace, "no space left for " + directory + "; free some space and start again"};
-  }
-  if (code == EACCES || code == EPERM || contains(cause, std::strerror(EACCES))) {
-    return {ErrorCode::kUnauthorized, directory + " may not be written; give the server's user that right: " + cause};
-  }
-  // None of these two is damage: a repair that took them for it would cut the log.
-  for (const int limit : {EMFILE, ENFILE}) {
-    if (code == limit || contains(cause, std::strerror(limit)))
-      return {ErrorCode::kTooManyFilesOpen,
-              directory + " needs more open files than are allowed; raise the limit with `ulimit -n`: " + cause};
-  }
-  if (code == ENOMEM || contains(cause, std::strerror(ENOMEM))) {
-    return {ErrorCode::kOperationFailed, "no memory left to open " + directory + "; free some and start again"};
-  }
-  if (!damage_.empty()) {
-    return {ErrorCode::kDataCorruptionDetected, directory +
-                                                    " is damaged; restore a backup or resync from another member, or "
-                                                    "start with --repair: " +
-                                                    cause};
-  }
-  if (contains(cause, "unsupported") || contains(cause, "requires") || code == ENOTSUP) {
-    return {ErrorCode::kUnsupportedFormat,
-            directory + " was written by another version of the engine; start that version: " + cause};
-  }
-  return {ErrorCode::kManualInterventionRequired,
-          directory + " is damaged; restore a backup or resync from another member: " + cause};
 }
 
 Status WiredTigerConnection::close() {

@@ -54,7 +54,6 @@ class WiredTigerConnection {
   static int onError(WT_EVENT_HANDLER* handler, WT_SESSION* session, int error, const char* text);
   static int onMessage(WT_EVENT_HANDLER* handler, WT_SESSION* session, const char* text);
   Status openWith(const std::string& more);
-  Status openFailure(int code);
   void panic();
   int64_t countOpenFiles();
   Status panicStatus();

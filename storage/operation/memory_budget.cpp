@@ -9,6 +9,15 @@ namespace {
 
 std::string megabytes(int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
+Status nodeIsFull(const MemoryGovernor& governor) {
+  return {
+      ErrorCode::kExceededMemoryLimit,
+      "the node is out of memory for operations: " + megabytes(governor.reserved()) + " of " +
+          megabytes(governor.limit()) +
+          " are in use (parameter operationMemoryTotalBytes). Try again when other operations have ended, close idle "
+          "cursors, or narrow the query"};
+}
+
 }  // namespace
 
 bool MemoryGovernor::tryReserve(int64_t bytes) {
@@ -35,12 +44,7 @@ Status MemoryBudget::reserve(int64_t bytes) {
     reserved_ += more;
     return Status::OK();
   }
-  return {
-      ErrorCode::kExceededMemoryLimit,
-      "the node is out of memory for operations: " + megabytes(governor_->reserved()) + " of " +
-          megabytes(governor_->limit()) +
-          " are in use (parameter operationMemoryTotalBytes). Try again when other operations have ended, close idle "
-          "cursors, or narrow the query"};
+  return nodeIsFull(*governor_);
 }
 
 Status MemoryBudget::charge(int64_t bytes) {
@@ -69,6 +73,15 @@ void MemoryBudget::release(int64_t bytes) {
   const int64_t kept = std::max(kChunk, (now + kChunk - 1) / kChunk * kChunk);
   governor_->release(reserved_ - kept);
   reserved_ = kept;
+}
+
+Status MemoryReservation::extend(MemoryGovernor* governor, int64_t bytes) {
+  if (!governor) return Status::OK();
+  const int64_t more = (bytes - bytes_ + kChunk - 1) / kChunk * kChunk;
+  if (!governor->tryReserve(more)) return nodeIsFull(*governor);
+  governor_ = governor;
+  bytes_ += more;
+  return Status::OK();
 }
 
 Status MemoryCharge::resize(MemoryBudget* budget, int64_t bytes) {

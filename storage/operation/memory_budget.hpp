@@ -72,6 +72,32 @@ class MemoryBudget {
   std::atomic<int64_t> used_{0}, peak_{0};
 };
 
+/// Bytes reserved from the node's governor alone, released with this object: what has limits of its own (a message has
+/// its largest size), and counts for the node, not against its operation's limit. Must not outlive the governor.
+class MemoryReservation {
+ public:
+  MemoryReservation() = default;
+  MemoryReservation(const MemoryReservation&) = delete;
+  ~MemoryReservation() { reset(); }
+  void reset() {
+    if (bytes_ > 0) governor_->release(std::exchange(bytes_, 0));
+  }
+  /// Reserves so that at least `bytes` are: in chunks, and nothing for small amounts. Never less than before.
+  /// `governor` null: nothing is counted. Errors: ExceededMemoryLimit; the reservation is as before then.
+  Status grow(MemoryGovernor* governor, int64_t bytes) {
+    if (bytes <= bytes_ + kFree) [[likely]]
+      return Status::OK();
+    return extend(governor, bytes);
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr int64_t kFree = 64 * 1024, kChunk = 256 * 1024;
+  Status extend(MemoryGovernor* governor, int64_t bytes);
+  MemoryGovernor* governor_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
 /// Bytes charged to a budget, released with this object. Move-only; must not outlive the budget.
 class MemoryCharge {
  public:

@@ -10,7 +10,24 @@ StatusWith<std::unique_ptr<SizeStorer>> SizeStorer::open(Engine& engine) {
   TROUPE_ASSIGN(Table table, openEssentialTable(engine, kIdent));
   std::unique_ptr<SizeStorer> storer(new SizeStorer(engine, std::move(table)));
   TROUPE_TRY(storer->load());
+  storer->wereRight_ = storer->sizes_.erase(std::string(kRightMark)) > 0;
+  if (storer->wereRight_) TROUPE_TRY(storer->setMark(false));
   return storer;
+}
+
+Status SizeStorer::setMark(bool right) {
+  TROUPE_ASSIGN(auto session, engine_.openSession());
+  TROUPE_TRY(session->begin());
+  {
+    TROUPE_ASSIGN(auto cursor, session->cursor(table_));
+    TROUPE_TRY(right ? cursor->put(kRightMark, bson::Document().bytes()) : cursor->remove(kRightMark));
+  }
+  return session->commit();
+}
+
+Status SizeStorer::flushAtEnd() {
+  TROUPE_TRY(flush());
+  return setMark(true);
 }
 
 Status SizeStorer::load() {

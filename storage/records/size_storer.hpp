@@ -25,7 +25,7 @@ struct SizeInfo {
 class SizeStorer {
  public:
   static constexpr std::string_view kIdent = "sizeStorer";
-  /// Opens or creates the table and loads all rows.
+  /// Opens or creates the table and loads all rows. From now on they do not count as right, until `flushAtEnd`.
   static StatusWith<std::unique_ptr<SizeStorer>> open(Engine& engine);
 
   /// The live counters of a table; zero when it is new.
@@ -35,16 +35,25 @@ class SizeStorer {
   Status reload();
   /// Writes what changed since the last call. Call periodically (a minute) and before closing; *blocks* briefly.
   Status flush();
+  /// The same after the last change, before the engine closes.
+  Status flushAtEnd();
+  /// Whether the sizes were right when they were opened. After a kill those of tables that the log recovers are older
+  /// than the data, and others newer.
+  bool wereRight() const { return wereRight_; }
 
  private:
   SizeStorer(Engine& engine, Table table) : engine_(engine), table_(std::move(table)) {}
+  /// A row that stands for no table: what lies in the table are the sizes at an orderly end.
+  static constexpr std::string_view kRightMark = "right";
   Status load();
+  Status setMark(bool right);
 
   Engine& engine_;
   Table table_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<SizeInfo>, std::less<>> sizes_;
   std::vector<std::string> forgotten_;
+  bool wereRight_ = false;
 };
 
 }  // namespace troupe::storage

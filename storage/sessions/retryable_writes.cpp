@@ -15,33 +15,46 @@ void RetryableWrites::forget() {
   lastWrite_ = {};
   lastStatement_ = -1;
   statements_ = {};
+  memory_.reset();
+  next_ = {};
   isComplete_ = true;
 }
 
-Status RetryableWrites::load(OperationContext& operation, const OplogStore& log, int64_t wanted) {
+Status RetryableWrites::load(OperationContext& operation, int64_t wanted) {
   forget();
   place_ = {};
-  RecoveryUnit& unit = operation.recoveryUnit();
-  TROUPE_ASSIGN(const bson::Document found, tables_.find(unit, session_));
+  TROUPE_ASSIGN(const bson::Document found, tables_.find(operation.recoveryUnit(), session_));
   if (found.empty()) return Status::OK();
   TROUPE_ASSIGN(const SessionRecord record, SessionRecord::parse(found));
   number_ = record.txnNumber;
   lastWrite_ = record.lastWrite;
   if (number_ != wanted) return begin(wanted);  // its statements are over, or `wanted` is
-  for (OpTime next = record.lastWrite; next.timestamp != bson::Timestamp();) {
+  next_ = record.lastWrite;
+  return Status::OK();
+}
+
+Status RetryableWrites::loadMore(OperationContext& operation, const OplogStore& log) {
+  RecoveryUnit& unit = operation.recoveryUnit();
+  for (int read = 0; read < kPiece && !isLoaded(); ++read) {
     TROUPE_TRY(operation.checkForInterrupt(operation.started()));  // kills alone: there is no clock here
-    TROUPE_ASSIGN(const auto document, entryAt(unit, log, next));
+    const OpTime place = std::exchange(next_, {});
+    TROUPE_ASSIGN(const auto document, entryAt(unit, log, place));
     if (!document) {
       isComplete_ = false;
       break;
     }
     TROUPE_ASSIGN(const OplogEntry entry, OplogEntry::parse(*document));
     if (entry.txnNumber != number_) break;
+    TROUPE_TRY(reserve(operation, entry.statements.size()));
     if (statements_.empty() && !entry.statements.empty()) lastStatement_ = entry.statements.back();
-    for (const int32_t statement : entry.statements) statements_.emplace(statement, next);
-    next = entry.previousOpTime.value_or(OpTime());
+    for (const int32_t statement : entry.statements) statements_.emplace(statement, place);
+    next_ = entry.previousOpTime.value_or(OpTime());
   }
   return Status::OK();
+}
+
+Status RetryableWrites::reserve(const OperationContext& operation, size_t more) {
+  return memory_.grow(operation.services().memory, static_cast<int64_t>((size() + more) * kBytesOfStatement));
 }
 
 Status RetryableWrites::begin(int64_t number) {
@@ -100,6 +113,7 @@ void SessionWrites::add(int32_t statement, const OpTime& entry, bson::Date wall)
 
 Status SessionWrites::write(RecoveryUnit& unit) {
   TROUPE_TRY(session_.beforeCommit());
+  TROUPE_TRY(session_.reserve(*unit.operation(), statements_.size()));
   const bson::View session = session_.session();
   // A version for each entry: a rollback may go back to the time of any of them.
   record_.id = session_.place();

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/operation/memory_budget.hpp"
 #include "storage/oplog/oplog_store.hpp"
 #include "storage/sessions/session_tables.hpp"
 
@@ -26,10 +27,14 @@ class RetryableWrites {
   /// Of the last entry under the present number; the null OpTime before there is one.
   const OpTime& lastWrite() const { return lastWrite_; }
 
-  /// Reads the record and, where its number is `wanted`, follows the chain of entries, in the operation's snapshot;
-  /// forgets what it knew. A lower number of the record is over. Errors, after which it is to be loaded again: the
-  /// engine's; FailedToParse (documents that the server has not made); Interrupted; TransactionTooOld.
-  Status load(OperationContext& operation, const OplogStore& log, int64_t wanted);
+  /// Forgets what it knew and reads the record, in the operation's snapshot. A lower number of it is over; where it is
+  /// `wanted`, the chain of its entries is to be followed by `loadMore`. Errors, after which it is to be loaded again:
+  /// the engine's; FailedToParse (documents that the server has not made); TransactionTooOld.
+  Status load(OperationContext& operation, int64_t wanted);
+  /// Follows the chain for a piece of kPiece entries, which takes some milliseconds: others may run before the next
+  /// one, in another snapshot, since entries do not change. Errors: as of `load`; Interrupted; ExceededMemoryLimit.
+  Status loadMore(OperationContext& operation, const OplogStore& log);
+  bool isLoaded() const { return next_.timestamp == bson::Timestamp(); }
   /// The operation comes with a number. A newer one begins anew. Errors: TransactionTooOld.
   Status begin(int64_t number);
   /// The entry of a statement that was executed under the present number; nothing: it was not. Errors:
@@ -38,6 +43,11 @@ class RetryableWrites {
   /// Nothing was executed under the present number, as far as anybody knows.
   void forget();
   size_t size() const { return statements_.size(); }  ///< statements that are remembered
+  /// Reserves memory from the node for so many statements more than it remembers, while an operation has the session.
+  /// Errors: ExceededMemoryLimit.
+  Status reserve(const OperationContext& operation, size_t more);
+  /// Nobody has the session any more: who remembers it counts its statements.
+  void endReservation() { memory_.reset(); }
   /// The one that was executed last under the present number, as far as it is known; -1: none.
   int32_t lastStatement() const { return lastStatement_; }
   bool isEmpty() const { return isComplete_ && statements_.empty(); }
@@ -59,12 +69,18 @@ class RetryableWrites {
   }
 
  private:
+  static constexpr int kPiece = 512;
+  /// Of a statement in the table, with the allocator's share.
+  static constexpr size_t kBytesOfStatement = 100;
+
   const bson::Document session_;
   const SessionTables& tables_;
   int64_t number_ = -1;
   OpTime lastWrite_;
   int32_t lastStatement_ = -1;
   std::unordered_map<int32_t, OpTime> statements_;
+  MemoryReservation memory_;  ///< of them
+  OpTime next_;               ///< the entry that `loadMore` reads first; null: there is none
   bool isComplete_ = true;
   bool keepsImagesAside_ = true;
   RecordId place_;

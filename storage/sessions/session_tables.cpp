@@ -1,8 +1,11 @@
 #include "storage/sessions/session_tables.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
+#include "storage/keys/key_string.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
@@ -116,6 +119,36 @@ StatusWith<bson::Document> SessionTables::findIn(RecoveryUnit& unit, const Names
 
 StatusWith<bson::Document> SessionTables::find(RecoveryUnit& unit, bson::View session) const {
   return findIn(unit, transactionsNamespace(), session);
+}
+
+StatusWith<int64_t> SessionTables::highestNumber(RecoveryUnit& unit, bson::View parent) const {
+  TROUPE_ASSIGN(const bson::Document found, find(unit, parent));
+  TROUPE_ASSIGN(const int64_t ofChild, numberOfLastChild(unit, parent));
+  if (found.empty()) return ofChild;
+  TROUPE_ASSIGN(const SessionRecord record, SessionRecord::parse(found));
+  return std::max(record.txnNumber, ofChild);
+}
+
+/// Children {id, uid, txnNumber, txnUUID} lie behind their parent in the index of `_id`, in the order of the numbers.
+StatusWith<int64_t> SessionTables::numberOfLastChild(RecoveryUnit& unit, bson::View parent) const {
+  constexpr int64_t kNone = -1;
+  const CollectionPtr collection = catalog_.find(transactionsNamespace());
+  if (!collection || !collection->idIndex()) return kNone;
+  bson::Builder last;
+  last.appendAll(parent).append("txnNumber", std::numeric_limits<int64_t>::max());
+  const bson::Document id = last.finish();
+  const bson::Document wanted = keyOf(id);
+  key_string::Builder key;
+  key.append(wanted["_id"]);
+  TROUPE_ASSIGN(IndexCursor cursor, collection->idIndex()->access->cursor(unit, /*forward=*/false));
+  TROUPE_ASSIGN(const bool isThere, cursor.seek(key.bytes(), /*inclusive=*/true));
+  if (!isThere) return kNone;
+  TROUPE_ASSIGN(const bson::Document before, documentAt(*collection, unit, cursor.id()));
+  const bson::Element found = before["_id"];
+  if (!found.is(bson::Type::kDocument)) return kNone;
+  for (const bson::Element& part : parent)
+    if (!found.asDocument()[part.name()].identical(part)) return kNone;
+  return found.asDocument()["txnNumber"].toInt64(kNone);
 }
 
 StatusWith<bson::Document> SessionTables::findImage(RecoveryUnit& unit, bson::View session) const {

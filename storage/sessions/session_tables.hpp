@@ -37,6 +37,8 @@ class SessionTables {
   /// What a member knows of a session; empty: nothing. In the unit's snapshot.
   StatusWith<bson::Document> find(RecoveryUnit& unit, bson::View session) const;
   StatusWith<bson::Document> findImage(RecoveryUnit& unit, bson::View session) const;
+  /// The highest number of a session that its record, or that of one of its children, tells of; -1: there are none.
+  StatusWith<int64_t> highestNumber(RecoveryUnit& unit, bson::View parent) const;
 
   /// How many versions a record gets, on average.
   static constexpr uint64_t kVersionsOfARecord = 64;
@@ -49,6 +51,7 @@ class SessionTables {
   /// Fills `place` with what is there; without an id: there is nothing. `stands` is left on the record.
   static Status locate(const Collection& collection, RecoveryUnit& unit, const bson::Element& session, Place& place,
                        std::optional<RecordCursor>& stands);
+  StatusWith<int64_t> numberOfLastChild(RecoveryUnit& unit, bson::View parent) const;
   StatusWith<bson::Document> findIn(RecoveryUnit& unit, const Namespace& ns, bson::View session) const;
 
   Catalog& catalog_;

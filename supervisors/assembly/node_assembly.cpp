@@ -391,7 +391,7 @@ void NodeAssembly::Parts::stopTreeInOrder() {
 void NodeAssembly::Parts::closeStorage() {
   idleUnits.endAll(ErrorCode::kInterruptedAtShutdown);
   if (catalog) {
-    const Status flushed = catalog->flush();
+    const Status flushed = catalog->flushAtEnd();
     if (!flushed.isOK())
       log.warning(Component::kStorage, 22322, "main", "The collections' sizes could not be saved",
                   bson::doc("error", flushed.reason()));

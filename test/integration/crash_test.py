@@ -214,6 +214,28 @@ class Crash(unittest.TestCase):
                     self.assertEqual(sum(1 for _ in client.shape[name].find().hint("a_1_b_1")), client.shape[name].count_documents({}))
 
 
+class CappedCollections(unittest.TestCase):
+    def test_a_kill_leaves_them_as_large_as_they_may_be(self):
+        """The sizes on the disk are a checkpoint old; an insert removes documents by sizes."""
+        with Server() as server:
+            with server.client() as client:
+                capped = client.crash.create_collection("capped", capped=True, size=1_000_000, max=100, write_concern=JOURNALED)
+                capped.insert_many([{"_id": i} for i in range(100)])
+                client.admin.command("fsync")  # the sizes are those of a full collection from now on
+                client.crash.drop_collection("capped")
+                capped = client.crash.create_collection("capped", capped=True, size=1_000_000, max=100, write_concern=JOURNALED)
+                capped.insert_many([{"_id": i} for i in range(90)])
+            for expected in range(91, 140, 16):
+                server.kill()
+                server.start()
+                with server.client() as client:
+                    capped = client.crash.get_collection("capped", write_concern=JOURNALED)
+                    held = capped.estimated_document_count()
+                    self.assertEqual(held, len(list(capped.find())))
+                    capped.insert_many([{"_id": i} for i in range(expected - 1, expected + 15)])
+                    self.assertEqual([d["_id"] for d in capped.find()], list(range(max(0, expected + 15 - 100), expected + 15)))
+
+
 class JournaledWrites(ServerTest):
     """What a SIGKILL leaves would be there without a sync, too: only the counter tells that the disk has it."""
 

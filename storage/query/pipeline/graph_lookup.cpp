@@ -53,6 +53,33 @@ class GraphLookupStage final : public Stage {
 
  private:
   using Values = std::set<Value, ValueLess>;
+
+  /// Documents that were reached, known by their `_id`. Those without one (of a view, say) are known by all of what
+  /// they are, to the levels behind theirs alone: within a level the scan gives each document once, and equal ones are
+  /// several.
+  class FoundDocuments {
+   public:
+    explicit FoundDocuments(const ValueLess& less) : ids_(less) {}
+    void beginLevel() { earlier_.merge(ofLevel_); }
+    /// False: it was reached before. Errors: those of an interrupt.
+    StatusWith<bool> add(bson::View document, Variables& variables) {
+      const Element id = document["_id"];
+      if (id.ok()) {
+        TROUPE_TRY(variables.step(stepsOfAdding(id)));
+        return ids_.emplace(id).second;
+      }
+      TROUPE_TRY(variables.step(stepsFor(document.size())));
+      std::string bytes(document.bytes());
+      if (earlier_.contains(bytes)) return false;
+      ofLevel_.insert(std::move(bytes));
+      return true;
+    }
+
+   private:
+    Values ids_;
+    std::set<std::string> earlier_, ofLevel_;
+  };
+
   /// That a value or an `_id` which was reached takes beside its own bytes: its places in the set and in the next
   /// level.
   static constexpr int64_t kPerValue = 112;
@@ -67,7 +94,8 @@ class GraphLookupStage final : public Stage {
 
   StatusWith<Value> search(const Operand& start) {
     const ValueLess less{context_.parse->collator};
-    Values seenValues(less), seenIds(less);
+    Values seenValues(less);
+    FoundDocuments seen(less);
     std::vector<Value> frontier;
     int64_t bytes = 0;  // each of them is held up to three times: found, seen, next level
     int64_t places = 0;
@@ -91,11 +119,11 @@ class GraphLookupStage final : public Stage {
       PushDown request{.filter = levelFilter(frontier), .parse = context_.parse, .depth = context_.depth + 1};
       frontier.clear();
       TROUPE_ASSIGN(auto scan, context_.environment->scan(spec_.from, request));
+      seen.beginLevel();
       TROUPE_TRY(drain([&] { return scan->next(); }, context_,
                        [&](bson::View document) -> Status {
-                         const Element id = document["_id"];
-                         TROUPE_TRY(variables_.step(stepsOfAdding(id)));
-                         if (!seenIds.emplace(id.ok() ? Value(id) : nullValue()).second) return Status::OK();
+                         TROUPE_ASSIGN(const bool isNew, seen.add(document, variables_));
+                         if (!isNew) return Status::OK();
                          TROUPE_TRY(hold(document.size()));
                          if (spec_.depthField.empty()) {
                            found.push(document);

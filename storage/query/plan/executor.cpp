@@ -111,8 +111,11 @@ StatusWith<std::unique_ptr<Executor>> openScan(storage::CollectionPtr collection
 }
 
 StatusWith<std::optional<int64_t>> fastCount(const storage::Collection& collection, const MatchExpression& filter,
-                                             storage::RecoveryUnit&, const ParseContext&) {
-  if (RowFilter(&filter).empty()) return std::optional<int64_t>(collection.records().count());
+                                             storage::RecoveryUnit& unit, const ParseContext&) {
+  // The counter has no history: a read of an earlier time counts what it sees.
+  const bool isOfPresent =
+      unit.readSource() != storage::ReadSource::kProvided && unit.readSource() != storage::ReadSource::kMajority;
+  if (isOfPresent && RowFilter(&filter).empty()) return std::optional<int64_t>(collection.records().count());
   return std::optional<int64_t>();
 }
 

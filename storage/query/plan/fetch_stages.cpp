@@ -68,6 +68,7 @@ StatusWith<PlanStage::Step> CoveredRows::advance(Row& row) {
       TROUPE_ASSIGN(made, fromDocument(row));
     }
     if (!made) continue;
+    TROUPE_TRY(memory_.set(static_cast<int64_t>(current_.bytes().size())));
     row.document = current_;
     return step;
   }

@@ -48,6 +48,7 @@ class CoveredRows final : public PlanStage {
   bson::Document spec_;
   storage::IndexPtr index_;
   bson::Document current_;
+  HeldMemory memory_{plan_.parse.work};  ///< of it
 };
 
 /// OR: the rows of several scans one after the other, each record once.

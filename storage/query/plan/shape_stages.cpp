@@ -33,6 +33,7 @@ StatusWith<PlanStage::Step> ProjectRows::advance(Row& row) {
     in.sortKey = sortKey;
   }
   TROUPE_ASSIGN(current_, plan_.projection->apply(in));
+  TROUPE_TRY(memory_.set(static_cast<int64_t>(current_.bytes().size())));
   row.document = current_;
   return step;
 }

@@ -18,6 +18,7 @@ class ProjectRows final : public PlanStage {
   bson::Document spec_;
   bool simple_;
   bson::Document current_;
+  HeldMemory memory_{plan_.parse.work};  ///< of it
 };
 
 /// RECORD ID as a field `$recordId` (`showRecordId`).

@@ -236,4 +236,46 @@ TEST_F(AdministrationTest, AStandaloneNodeSaysThatItIsNotReplicated) {
   EXPECT_EQ(code(R"({"replSetInitiate": {"_id": "rs"}})", "admin"), 76);
 }
 
+/// Users with access control, each with an idle cursor.
+class OperationsOfUsersTest : public CommandTest {
+ protected:
+  OperationsOfUsersTest() : CommandTest({.authentication = true}) {
+    EXPECT_TRUE(succeeds(R"({"createUser": "root", "pwd": "x", "roles": ["root"]})", "admin"));
+    root = loggedIn("root");
+    EXPECT_TRUE(as(root, R"({"createUser": "ann", "pwd": "x", "roles": ["root"]})")["ok"].truthy());
+    EXPECT_TRUE(as(root, R"({"insert": "c", "documents": [{}, {}, {}]})")["ok"].truthy());
+    ann = loggedIn("ann");
+    for (const auto& client : {root, ann}) EXPECT_TRUE(as(client, R"({"find": "c", "batchSize": 1})")["ok"].truthy());
+  }
+  std::shared_ptr<Client> loggedIn(std::string_view user) {
+    auto client = server.connect();
+    client->users.push_back(std::move(**server.users->load(user, "admin")));
+    client->usersChanged();
+    return client;
+  }
+  bson::Document as(const std::shared_ptr<Client>& who, std::string_view json) {
+    return server.run(parse(json), "admin", who);
+  }
+  int cursorsShown(std::string_view options) {
+    const auto reply = as(ann, R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$currentOp": )" + std::string(options) +
+                                   R"(}, {"$match": {"type": "idleCursor"}}]})");
+    EXPECT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+    return reply.view().at("cursor.firstBatch").asArray().count();
+  }
+  std::shared_ptr<Client> root, ann;
+};
+
+TEST_F(OperationsOfUsersTest, CurrentOpShowsThoseOfOthersWhenAsked) {
+  EXPECT_EQ(cursorsShown(R"({"allUsers": true, "idleCursors": true})"), 2);
+  EXPECT_EQ(cursorsShown(R"({"idleCursors": true})"), 1);
+  const auto shown = [&](std::string_view options) {
+    return as(ann,
+              R"({"currentOp": 1, "$all": true, "connectionId": {"$gt": 0})" + std::string(options) + "}")["inprog"]
+        .asArray()
+        .count();
+  };
+  EXPECT_EQ(shown(R"(, "$ownOps": true)"), 1);
+  EXPECT_GT(shown(""), 1) << "the command shows all of them";
+}
+
 }  // namespace troupe::commands

@@ -114,6 +114,21 @@ TEST_F(ChildSessionTest, AHigherNumberOfTheParentEndsThoseOfLowerOnes) {  // SES
   EXPECT_TRUE(send(kInsert, lsid('c'), 0)["ok"].truthy()) << "one without a number";
 }
 
+/// The parent itself has written nothing.
+TEST_F(ChildSessionTest, OneThatWasReapedIsNotCarriedOutAgainThoughItsFamilyWasForgotten) {  // SES-012
+  set("internalSessionsReapThreshold", 1);
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"a": 1}]})";
+  ASSERT_TRUE(send(kInsert, lsid('c', 4), 0)["ok"].truthy());
+  ASSERT_TRUE(send(kInsert, lsid('z', 5), 0)["ok"].truthy());
+  server.node.run();
+  ASSERT_EQ(records(), std::vector<bson::Document>{lsid('z', 5)});
+  SessionCatalog& catalog = *server.server->sessionCatalog;
+  ASSERT_TRUE(catalog.forget(catalog.families().at(0).key));
+  EXPECT_EQ(codeOf(kInsert, lsid('c', 4), 0), kTooOld);
+  EXPECT_TRUE(send(kInsert, lsid('z', 5), 0)["retriedStmtIds"].ok());
+  EXPECT_EQ(batch(R"({"find": "c"})").size(), 2u);
+}
+
 TEST_F(ChildSessionTest, RecordsOfThoseThatAreOverGoTogether) {  // SES-012
   set("internalSessionsReapThreshold", 2);
   constexpr const char* kUpsert =

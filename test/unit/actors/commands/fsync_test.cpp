@@ -135,4 +135,19 @@ TEST_F(FsyncTest, ItsArgumentsAreChecked) {
   EXPECT_TRUE(answers(R"({"fsync": 1})", R"({"numFiles": 1})", "admin"));
 }
 
+/// Long work of others may have come in between, and take all workers but one.
+TEST_F(FsyncTest, WhileWritesAreStoppedItWaitsForNoLongWork) {
+  fill("c", 1);
+  LockHolder writer(server.locks, "test.c", storage::LockMode::kIX);
+  const auto lock = begin(kLock, "admin");
+  ASSERT_FALSE(lock->done);
+  server.node.run();
+  std::vector<std::shared_ptr<Exchange>> others;
+  for (int i = 0; i < 8; ++i) others.push_back(begin(R"({"fsync": 1})", "admin"));
+  writer.release();
+  server.node.run();
+  EXPECT_TRUE(lock->done);
+  EXPECT_TRUE(succeeds(kUnlock, "admin"));
+}
+
 }  // namespace troupe::commands

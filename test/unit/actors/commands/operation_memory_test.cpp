@@ -171,4 +171,31 @@ TEST_F(OperationMemoryTest, TheNodeRefusesWhatAllTogetherMayNotHold) {
   EXPECT_EQ(code(hungry), 0);
 }
 
+TEST_F(OperationMemoryTest, RequestsAndRepliesCountForTheNode) {
+  fillTexts("c", 60, 100'000);
+  ASSERT_TRUE(succeeds(R"({"setParameter": 1, "operationMemoryTotalBytes": 4000000})", "admin"));
+  EXPECT_EQ(code(R"({"find": "c", "filter": {"_id": {"$lte": 20}}})"), 0);
+  EXPECT_EQ(code(R"({"find": "c"})"), kExceeded) << "a reply of 6 MB";
+  EXPECT_EQ(governor().reserved(), 0);
+  const auto insert = [&](size_t bytes) {
+    const auto document = bson::doc("s", std::string(bytes, 'x'));
+    return server.run(bson::doc("insert", "d", "documents", std::vector{document}))["code"].toInt64();
+  };
+  EXPECT_EQ(insert(3'000'000), 0);
+  EXPECT_EQ(insert(5'000'000), kExceeded);
+  const auto find = bson::doc("find", "c", "filter", bson::doc("s", std::string(800'000, 'y')));
+  EXPECT_EQ(server.run(find)["code"].toInt64(), 0);
+  EXPECT_EQ(server.run(bson::doc("explain", find))["code"].toInt64(), kExceeded)
+      << "which shows the filter three times";
+  EXPECT_EQ(governor().reserved(), 0);
+}
+
+TEST_F(OperationMemoryTest, AProjectedDocumentIsCharged) {
+  fillTexts("c", 1, 3'000'000);
+  ASSERT_TRUE(succeeds(R"({"setParameter": 1, "operationMemoryLimitBytes": 2097152})", "admin"));
+  EXPECT_EQ(code(R"({"find": "c"})"), 0);
+  EXPECT_EQ(code(R"({"find": "c", "projection": {"s": 1}})"), kExceeded);
+  EXPECT_EQ(code(R"({"find": "c", "projection": {"next": 1}})"), 0);
+}
+
 }  // namespace troupe::commands

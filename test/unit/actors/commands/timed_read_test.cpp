@@ -185,5 +185,49 @@ TEST_F(TimedReadTest, ADatabaseGoesAfterItsCollections) {
   EXPECT_EQ(last, R"({ "o" : { "dropDatabase" : 1 } }{ "o" : { "drop" : "b" } }{ "o" : { "drop" : "a" } })");
 }
 
+TEST_F(TimedReadTest, ACursorOfAnEarlierTimeOutlivesTheDropAndOthersEnd) {
+  for (int id = 1; id <= 4; ++id) inserts("c", id);
+  const auto time = inserts("c", 5);
+  const auto early = readAt(time, R"({"find": "c", "batchSize": 2})").view().at("cursor.id").toInt64();
+  const auto present = run(R"({"find": "c", "batchSize": 2})").view().at("cursor.id").toInt64();
+  does(R"({"drop": "c"})");
+  const auto more = [&](int64_t id) { return server.run(bson::doc("getMore", id, "collection", "c")); };
+  const auto rest = more(early);
+  ASSERT_TRUE(rest["ok"].truthy()) << bson::toRelaxedJson(rest);
+  EXPECT_EQ(rest.view().at("cursor.nextBatch").asArray().count(), 3);
+  EXPECT_EQ(more(present)["code"].toInt64(), 175) << "QueryPlanKilled";
+}
+
+/// The counter is that of the newest data.
+TEST_F(TimedReadTest, ACountOfWhatAMajorityHasDoesNotTakeTheCounter) {
+  for (int id = 1; id <= 4; ++id) inserts("c", id);
+  server.catalog->find({"test", "c"})->records().correctSize(77, 77);
+  EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 77})"));
+  EXPECT_TRUE(answers(R"({"count": "c", "readConcern": {"level": "majority"}})", R"({"n": 4})"));
+}
+
+/// Its other member never answers.
+TEST_F(TimedReadTest, NothingIsCreatedInADatabaseWhileAMajorityHasYetToKnowOfItsDrop) {
+  inserts("c", 1);
+  ASSERT_TRUE(succeeds(R"({"replSetReconfig": {"_id": "rs", "version": 9, "members": [{"_id": 0, "host": "n1:1"},
+                           {"_id": 1, "host": "n2:1", "priority": 0}]}, "force": true})",
+                       "admin"));
+  const auto dropping = server.begin(parse(R"({"dropDatabase": 1})"), "test", server.connect());
+  server.node.advance(1s);
+  ASSERT_FALSE(dropping->done);
+  for (const char* command :
+       {R"({"create": "d"})", R"({"insert": "d", "documents": [{"_id": 1}]})",
+        R"({"createIndexes": "d", "indexes": [{"key": {"x": 1}, "name": "x"}]})", R"({"dropDatabase": 1})"}) {
+    const bson::Document reply = run(command);
+    const bson::Element first = reply.view().at("writeErrors.0.code");
+    EXPECT_EQ(first.ok() ? first.toInt64() : reply["code"].toInt64(), 215) << bson::toRelaxedJson(reply);
+  }
+  EXPECT_TRUE(succeeds(R"({"create": "d"})", "other"));
+  dropping->operation.kill(ErrorCode::kInterrupted);
+  server.node.run();
+  ASSERT_TRUE(dropping->done);
+  EXPECT_TRUE(succeeds(R"({"create": "d"})"));
+}
+
 }  // namespace
 }  // namespace troupe::commands

@@ -166,4 +166,21 @@ TEST_F(UpdateTest, TheOnlyDocumentOfAnIdNeedsNoOrder) {
   EXPECT_EQ(code(R"({"findAndModify": "c", "query": {"x": 1}, "sort": {"x": "up"}, "remove": true})"), 15974);
 }
 
+TEST_F(UpdateTest, TheVariablesOfACommandAreEvaluatedOnceForAllOfItsStatements) {
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})"));
+  ASSERT_TRUE(succeeds(R"({"update": "c", "let": {"r": {"$rand": {}}}, "updates": [
+      {"q": {"_id": 1}, "u": [{"$set": {"r": "$$r"}}]}, {"q": {"_id": 2}, "u": [{"$set": {"r": "$$r"}}]}]})"));
+  const bson::Document values = run(R"({"distinct": "c", "key": "r"})");
+  EXPECT_EQ(values["values"].asArray().count(), 1) << bson::toRelaxedJson(values);
+}
+
+TEST_F(UpdateTest, AVariableComparesAsTheCollationOfItsStatementSays) {
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})"));
+  ASSERT_TRUE(succeeds(R"({"update": "c", "let": {"same": {"$eq": ["a", "A"]}}, "updates": [
+      {"q": {"_id": 1}, "u": [{"$set": {"v": "$$same"}}]},
+      {"q": {"_id": 2}, "u": [{"$set": {"v": "$$same"}}], "collation": {"locale": "en", "strength": 1}},
+      {"q": {"_id": 3}, "u": [{"$set": {"v": "$$same"}}]}]})"));
+  EXPECT_EQ(batch(R"({"find": "c", "filter": {"v": true}})").size(), 1u);
+}
+
 }  // namespace troupe::commands

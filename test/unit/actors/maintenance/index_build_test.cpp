@@ -330,4 +330,26 @@ TEST_F(IndexBuildDiscardTest, ADropThatWaitsForItEndsWithItsTimeAndByAKill) {
   }
 }
 
+TEST_F(IndexBuildTest, WaitsWhereTheCacheHasNoRoomAsWritersDo) {
+  fillC();
+  failPoint("failIndexBuild", R"({"times": 3})", "batch");
+  const auto build = beginBuild();
+  server.node.advance(5s);
+  EXPECT_FALSE(build->done) << "one second, then two, then three";
+  EXPECT_EQ(server.locks.inUse(), 0u);
+  server.node.advance(2s);
+  EXPECT_EQ(codeOf(*build), 0);
+  expectIndexOf(600);
+  expectNothingLeft();
+}
+
+TEST_F(IndexBuildTest, EndsWhereTheCacheHasNoRoomForLong) {
+  fillC();
+  failPoint("failIndexBuild", R"("alwaysOn")", "batch");
+  const auto build = beginBuild();
+  server.node.advance(60s);
+  EXPECT_EQ(codeOf(*build), static_cast<int64_t>(ErrorCode::kTemporarilyUnavailable));
+  expectNothingLeft();
+}
+
 }  // namespace troupe::maintenance

@@ -228,7 +228,7 @@ TEST_F(SessionCatalogTest, AnOperationOfAnEarlierTermEnds) {  // SES-013
   ASSERT_TRUE(late.outcome->value().bringUpToDate(late.operation, *context.oplog, term, 3).isOK());
   end(late);
   begin(early, sessionOf('a'));
-  EXPECT_EQ(early.outcome->value().bringUpToDate(early.operation, *context.oplog, term - 1, 3),
+  EXPECT_EQ(early.outcome->value().bringUpToDate(early.operation, *context.oplog, term - 1, 3).status(),
             ErrorCode::kInterrupted);
 }
 
@@ -262,6 +262,84 @@ TEST_F(SessionCatalogTest, AfterALateRetryThePresentNumberIsReadAgain) {
   const bson::Document again = insert(5, 1);
   EXPECT_TRUE(again.view().at("retriedStmtIds").ok()) << bson::toRelaxedJson(again);
   EXPECT_EQ(insert(4, 2)["code"].toInt64(), 225);
+}
+
+/// What is known of sessions unused for longest goes first.
+TEST_F(SessionCatalogTest, TheStatementsThatAreRememberedHaveABudget) {
+  constexpr size_t kFamilies = SessionCatalog::kMostStatementsOfAll / SessionCatalog::kMostStatements;
+  const auto sessionNumber = [](size_t n) {
+    SessionId session = sessionOf('a');
+    session.id[0] = static_cast<char>(n);
+    session.id[1] = static_cast<char>(n >> 8);
+    return session;
+  };
+  for (size_t n = 0; n < kFamilies + 3; ++n) {
+    Use use(context);
+    begin(use, sessionNumber(n));
+    ASSERT_TRUE(use.has());
+    for (int32_t i = 0; i < static_cast<int32_t>(SessionCatalog::kMostStatements); ++i)
+      use.outcome->value().writes().note(i, OpTime{1, bson::Timestamp(1, 1)});
+    end(use);
+    ASSERT_LE(catalog.rememberedStatements(), SessionCatalog::kMostStatementsOfAll);
+  }
+  EXPECT_EQ(catalog.rememberedStatements(), SessionCatalog::kMostStatementsOfAll);
+  EXPECT_EQ(catalog.size(), kFamilies);
+  EXPECT_FALSE(catalog.family(sessionNumber(2).familyKey()));
+  EXPECT_TRUE(catalog.family(sessionNumber(3).familyKey()));
+  EXPECT_TRUE(catalog.forget(sessionNumber(3).familyKey()));
+  EXPECT_EQ(catalog.rememberedStatements(), SessionCatalog::kMostStatementsOfAll - SessionCatalog::kMostStatements);
+}
+
+class LongSessionTest : public SessionCatalogTest {
+ protected:
+  /// 1,200 entries of one number, of which nothing is remembered.
+  void SetUp() override {
+    ASSERT_TRUE(run(0)["ok"].truthy());
+    key_ = row().key;
+    ASSERT_TRUE(catalog.forget(key_));
+  }
+  bson::Document run(int64_t maxTimeMS) {
+    bson::Builder b;
+    b.append("update", "c").openArray("updates");
+    for (int i = 0; i < 1200; ++i) b.push(bson::doc("q", bson::doc("_id", i), "u", bson::doc("x", i), "upsert", true));
+    b.close().append("lsid", bson::fromJson(kLsid).value()).append("txnNumber", int64_t{5});
+    if (maxTimeMS > 0) b.append("maxTimeMS", maxTimeMS);
+    return server.run(b.finish());
+  }
+  static constexpr std::string_view kLsid =
+      R"({"id": {"$binary": {"base64": "y8oFy8jlSZqQT3Dl9CUG7Q==", "subType": "04"}}})";
+  std::string key_;
+};
+
+TEST_F(LongSessionTest, IsReadInPiecesBetweenWhichOthersRun) {
+  Use use(context);
+  begin(use, SessionId::of(key_, ""));
+  const auto& session = use.outcome->value();
+  const int64_t term = commands::termOf(server);
+  int pieces = 0;
+  for (bool isKnown = false; !isKnown; ++pieces) {
+    const auto read = session.bringUpToDate(use.operation, *context.oplog, term, 5);
+    ASSERT_TRUE(read.isOK()) << read.status().toString();
+    isKnown = *read;
+    EXPECT_FALSE(use.operation.recoveryUnit().isActive());
+  }
+  EXPECT_EQ(pieces, 3);
+  EXPECT_EQ(session.writes().size(), 1200u);
+  EXPECT_GT(context.operations.memory->reserved(), 0) << "while the operation has it";
+  end(use);
+  EXPECT_EQ(context.operations.memory->reserved(), 0);
+}
+
+TEST_F(LongSessionTest, IsReadFromItsBeginningByTheNextOperationWhereOneGaveUp) {
+  const int64_t term = commands::termOf(server);
+  {
+    Use use(context);
+    begin(use, SessionId::of(key_, ""));
+    ASSERT_FALSE(*use.outcome->value().bringUpToDate(use.operation, *context.oplog, term, 5));
+    end(use);
+  }
+  const bson::Document again = run(0);
+  EXPECT_EQ(again["retriedStmtIds"].asArray().count(), 1200) << bson::toRelaxedJson(again);
 }
 
 }  // namespace troupe::server

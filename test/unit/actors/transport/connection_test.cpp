@@ -315,6 +315,24 @@ TEST_F(AwaitingConnection, EndsWithItsClient) {
   EXPECT_FALSE(stands());
 }
 
+TEST_F(ConnectionTest, AWholeMessageIsAccountedForByItsOperation) {
+  const auto version = bson::doc("processId", server.hello.processId(), "counter", server.hello.counter());
+  const std::string message =
+      wire::buildRequest(7, "admin",
+                         bson::doc("hello", 1, "maxAwaitTimeMS", int64_t{3'600'000}, "topologyVersion", version,
+                                   "comment", std::string(3'000'000, 'x')));
+  const auto& governor = *server.server->operations.memory;
+  arrive(std::string_view(message).substr(0, 2'900'000));
+  EXPECT_GT(server.server->messages.bytes(), 2'900'000);
+  EXPECT_EQ(governor.reserved(), 0);
+  arrive(std::string_view(message).substr(2'900'000));
+  EXPECT_EQ(server.server->messages.bytes(), 0) << "its owner may send further ones while this one runs";
+  EXPECT_GE(governor.reserved(), 3'000'000);
+  transport->hangUp();
+  server.node.advance(3s);
+  EXPECT_EQ(governor.reserved(), 0);
+}
+
 TEST_F(AwaitingConnection, IsAnsweredAfterTenMinutesWhateverItAsksFor) {
   await(std::numeric_limits<int64_t>::max());
   server.node.advance(599s);

@@ -172,5 +172,24 @@ TEST(ReplicaSetConfig, IsFollowedByAHigherVersionOfTheSameSet) {  // ELE-037
   EXPECT_EQ(code([](auto& c) { c.members[1].votes = c.members[2].votes = 0; }), kInvalid);
 }
 
+TEST(ReplicaSetConfig, WhatWouldHurtIsRefusedWhereItIsGiven) {
+  const auto withSettings = [](const std::string& settings) {
+    return failureOf(R"({"_id": 0, "host": "a:1", "tags": {"dc": "east"}})", R"(, "settings": {)" + settings + "}");
+  };
+  EXPECT_EQ(withSettings(R"("electionTimeoutMillis": 49)"), kInvalid);
+  EXPECT_EQ(withSettings(R"("electionTimeoutMillis": 50)"), ErrorCode::kOK);
+  EXPECT_EQ(withSettings(R"("getLastErrorModes": {"m": {"dc": 1}})"), ErrorCode::kOK);
+  EXPECT_EQ(withSettings(R"("getLastErrorModes": {"m": {"dc": 1, "rack": 1}})"), kInvalid);
+  EXPECT_EQ(withSettings(R"("getLastErrorModes": {"m": 3})"), kInvalid);
+  const auto tagged = [](size_t bytes) {
+    return failureOf(R"({"_id": 0, "host": "a:1", "tags": {"text": ")" + std::string(bytes, 'x') + R"("}})");
+  };
+  EXPECT_EQ(tagged(60'000), ErrorCode::kOK);
+  EXPECT_EQ(tagged(66'000), kInvalid);
+  ReplicaSetConfig stored = parsed(withMembers(kA));
+  stored.settings.electionTimeoutMillis = ConfigMillis(1);
+  EXPECT_TRUE(stored.validate().isOK()) << "a member starts with the config that it has";
+}
+
 }  // namespace
 }  // namespace troupe::replication::test

@@ -268,5 +268,21 @@ TEST_P(CatalogOperationsTest, ConvertsAnIndexToUniqueOnceItIsPrepared) {
 
 TROUPE_ON_BOTH_ENGINES(CatalogOperationsTest);
 
+TEST_P(CatalogOperationsTest, NothingIsAddedToADatabaseThatIsBeingDropped) {
+  create("other.c");
+  {
+    auto drop = catalog->pendingDrops().begin("test");
+    ASSERT_TRUE(drop.isOK());
+    EXPECT_EQ(catalog->pendingDrops().begin("test").status(), ErrorCode::kDatabaseDropPending);
+    const auto made = write([&] { return createCollection(*catalog, *unit, Namespace("test", "c"), {}); });
+    EXPECT_EQ(made.status(), ErrorCode::kDatabaseDropPending);
+    const auto renamed =
+        write([&] { return renameCollection(*catalog, *unit, current("other.c"), Namespace("test", "c"), false); });
+    EXPECT_EQ(renamed.status(), ErrorCode::kDatabaseDropPending);
+    EXPECT_TRUE(create("another.c"));
+  }
+  EXPECT_TRUE(create("test.c"));
+}
+
 }  // namespace
 }  // namespace troupe::storage

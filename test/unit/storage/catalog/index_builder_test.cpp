@@ -103,5 +103,31 @@ TEST_P(IndexBuilderTest, FindsArraysOfExistingDocuments) {
 
 TROUPE_ON_BOTH_ENGINES(IndexBuilderTest);
 
+TEST_P(IndexBuilderTest, AStepEndsAfterSoManyKeys) {
+  for (int id = 10; id < 13; ++id) {
+    bson::Builder b;
+    b.append("_id", id).openArray("a");
+    for (int i = 0; i < 6000; ++i) b.push(id * 10'000 + i);
+    ASSERT_TRUE(insert(b.close().finish()).isOK());
+  }
+  auto build = builder(false);
+  ASSERT_TRUE(build.start(*unit).isOK());
+  EXPECT_FALSE(*build.step(*unit, 256));
+  EXPECT_EQ(build.documentsScanned(), 12) << "ten small ones and two large ones";
+  EXPECT_TRUE(*build.step(*unit, 256));
+  ASSERT_TRUE(build.commit(*unit).isOK());
+  EXPECT_EQ(keys("a"), 18'010);
+}
+
+TEST_P(IndexBuilderTest, AStepEndsAfterSoManyBytesOfKeys) {
+  for (int id = 10; id < 20; ++id)
+    ASSERT_TRUE(insert(bson::doc("_id", id, "a", std::to_string(id) + std::string(1'000'000, 'x'))).isOK());
+  auto build = builder(false);
+  ASSERT_TRUE(build.start(*unit).isOK());
+  EXPECT_FALSE(*build.step(*unit, 256));
+  EXPECT_EQ(build.documentsScanned(), 15);
+  EXPECT_TRUE(*build.step(*unit, 256)) << "the other half";
+}
+
 }  // namespace
 }  // namespace troupe::storage

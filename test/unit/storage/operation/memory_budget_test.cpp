@@ -146,5 +146,22 @@ TEST_F(OperationMemoryTest, EndsWithItsClientOnceItHasLastedAWhile) {
   EXPECT_EQ(operation.checkForInterrupt(begun + milliseconds(100)).code(), ErrorCode::kHostUnreachable);
 }
 
+TEST(MemoryReservation, CountsForTheNodeAlone) {
+  Limits limits;
+  {
+    MemoryReservation held, more;
+    EXPECT_TRUE(held.grow(&limits.governor, 60'000).isOK());
+    EXPECT_EQ(limits.governor.reserved(), 0) << "small ones are not counted";
+    EXPECT_TRUE(held.grow(&limits.governor, 6 * kMiB).isOK()) << "beyond what an operation may hold";
+    EXPECT_EQ(limits.governor.reserved(), 6 * kMiB);
+    EXPECT_EQ(more.grow(&limits.governor, 3 * kMiB), ErrorCode::kExceededMemoryLimit);
+    EXPECT_EQ(more.bytes(), 0);
+    EXPECT_TRUE(held.grow(&limits.governor, kMiB).isOK());
+    EXPECT_EQ(held.bytes(), 6 * kMiB) << "it never shrinks";
+    EXPECT_TRUE(more.grow(nullptr, 100 * kMiB).isOK());
+  }
+  EXPECT_EQ(limits.governor.reserved(), 0);
+}
+
 }  // namespace
 }  // namespace troupe::storage

@@ -33,7 +33,8 @@ class RetryableWritesTest : public PrimaryFixture {
   void begin(int64_t number, int session = 1) {
     tables.emplace(*catalog);
     writes.emplace(sessionNamed(session), *tables);
-    ASSERT_TRUE(writes->load(*operation, *store, number).isOK());
+    ASSERT_TRUE(writes->load(*operation, number).isOK());
+    while (!writes->isLoaded()) ASSERT_TRUE(writes->loadMore(*operation, *store).isOK());
     rec().abandonSnapshot();
     ASSERT_TRUE(writes->begin(number).isOK());
     operation->session.txnNumber = number;
