@@ -102,6 +102,10 @@ class MachineHost : public Actor {
   virtual void adopted() {}
   /// After each event, with its effects under way.
   virtual void transitioned(const Outcome<M>& outcome) { (void)outcome; }
+  /// Before a message of the machine leaves: for what only its host knows.
+  virtual void sending(MessageOf<M>& message) { (void)message; }
+  /// Decisions wait for a document to be written; `snapshot()` is what holds without them.
+  bool awaitsDocument() const { return !decided_.empty(); }
   /// Where messages without `kReceiver` go on other nodes: to the same path.
   Address receiver(const NodeName& node, const MessageOf<M>& message) const;
 
@@ -127,6 +131,8 @@ class MachineHost : public Actor {
   void drain();
   /// Whether that event can be decided now.
   bool canHear(const Waiting& waiting) const;
+  /// Whether a decision whose document is not safe takes that timer back, or arms it anew.
+  bool isTakenBack(const std::string& timer) const;
   /// The state after all decisions, written or not; `snapshot()` is the newest written one.
   const Snapshot<M>& newest() const { return decided_.empty() ? now_ : decided_.back().outcome.next; }
   Task<void> begin();

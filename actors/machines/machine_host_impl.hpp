@@ -87,11 +87,24 @@ Task<void> MachineHost<M>::begin() {
   drain();
 }
 
-/// A timer that fires while a decision waits for its document may have been taken back by it.
+/// A timer that fires while a decision waits for its document may have been taken back by it: then it waits, to mean
+/// nothing once that is done. Any other event keeps its place among those that come.
 template <MachineType M>
 bool MachineHost<M>::canHear(const Waiting& waiting) const {
   if (isStarting_ || isAdopting_ || isSlow_ || leaving_) return false;
-  return decided_.size() < kMostDecided && (waiting.timer.empty() || decided_.empty());
+  return decided_.size() < kMostDecided && (waiting.timer.empty() || !isTakenBack(waiting.timer));
+}
+
+template <MachineType M>
+bool MachineHost<M>::isTakenBack(const std::string& timer) const {
+  const auto concerns = [&timer](const Effect<M>& effect) {
+    std::string key;
+    if (const auto* arm = std::get_if<Arm<M>>(&effect)) appendFingerprint(key, arm->event);
+    else if (const auto* disarm = std::get_if<Disarm<M>>(&effect)) appendFingerprint(key, disarm->event);
+    return !key.empty() && key == timer;
+  };
+  return std::ranges::any_of(
+      decided_, [&](const Decided& decided) { return std::ranges::any_of(decided.outcome.effects, concerns); });
 }
 
 template <MachineType M>
@@ -309,6 +322,7 @@ Payload messageOf(const Message& message) {
 
 template <MachineType M>
 void MachineHost<M>::perform(Send<M>& effect, Context*) {
+  sending(effect.message);
   tell(receiver(effect.to, effect.message), detail::messageOf(effect.message));
 }
 

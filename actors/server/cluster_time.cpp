@@ -52,6 +52,18 @@ bson::Timestamp operationTime(const Request& request) {
 
 }  // namespace
 
+bson::Timestamp MemberClock::newest() const {
+  return server_.progress ? server_.operations.replicated->slots.newest() : bson::Timestamp{};
+}
+
+bool MemberClock::learn(bson::Timestamp time, bool authenticated) {
+  if (!server_.progress || time <= newest()) return true;
+  if (server_.identity.authentication && !authenticated) return false;
+  if (!checkDistance(server_, time).isOK()) return false;
+  server_.operations.replicated->slots.advanceTo(time);
+  return true;
+}
+
 Status takeClusterTime(const Request& request) {
   ServerContext& server = request.server();
   if (!server.progress) return Status::OK();

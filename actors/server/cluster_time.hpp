@@ -1,7 +1,22 @@
 #pragma once
+#include "actors/server/cluster_clock.hpp"
 #include "actors/server/request.hpp"
 
 namespace troupe::server {
+
+/// The cluster clock of a member of a replica set. What other members say needs no signature: their links have proven
+/// the cluster's key, or nobody has to prove anything here. Times too far ahead are not believed either way (CLK-007).
+/// On a node that stands alone: no times.
+class MemberClock final : public ClusterClock {
+ public:
+  /// It outlives the clock.
+  explicit MemberClock(ServerContext& server) : server_(server) {}
+  bson::Timestamp newest() const override;
+  bool learn(bson::Timestamp time, bool authenticated) override;
+
+ private:
+  ServerContext& server_;
+};
 
 /// Takes the `$clusterTime` of a request over (CLK-005): from then on this member gives out later times only. With
 /// authentication a time that is later than all this member knows has to be signed, unless the client has the right

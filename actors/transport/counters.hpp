@@ -18,6 +18,7 @@ struct LinkCounters {
   std::atomic<int64_t> lost{0};             ///< connections and tries that ended
   std::atomic<int64_t> dropped{0};          ///< messages without answer that were not carried
   std::atomic<int64_t> failedAsks{0};       ///< asks answered with a failure by the link itself
+  std::atomic<int64_t> timesRefused{0};     ///< cluster times of the other node that were not believed
   std::atomic<int64_t> roundTripMicros{0};  ///< of the last heartbeat; 0: none yet
   std::array<std::atomic<int64_t>, kRejections> rejected{};
 

@@ -129,7 +129,7 @@ void IncomingLink::established(const Established& agreed, const std::string& las
 }
 
 void IncomingLink::takeMessage(const Frame& frame) {
-  auto envelope = readMessage(frame, environment().now(), {node().name(), peer_});
+  auto envelope = readFromPeer(frame, *links_, authenticated_);
   if (!envelope.isOK()) return reject({Rejection::kMalformed, envelope.status().reason()});
   if (envelope->to.node() != node().name())
     return reject({Rejection::kMalformed, "a message for another node, " + envelope->to.node()});

@@ -3,6 +3,7 @@
 #include "actors/kernel/actor_cell.hpp"
 #include "actors/kernel/node.hpp"
 #include "messaging/link/handshake.hpp"
+#include "messaging/log/log.hpp"
 
 namespace troupe::link {
 
@@ -40,6 +41,20 @@ void LinkEnd::closeStream(std::string_view last) {
 void LinkEnd::changeOutbox(std::shared_ptr<Outbox> outbox) {
   const auto former = std::exchange(outbox_, std::move(outbox));
   former->refuse({ErrorCode::kHostUnreachable, "another outbox is used now"});  // wakes the coroutine that writes it
+}
+
+/// A time that is not believed holds nothing up: the message means what it says without it, and the clocks are for
+/// operators to set.
+StatusWith<Envelope> LinkEnd::readFromPeer(const Frame& frame, const Links& links, bool authenticated) {
+  TROUPE_ASSIGN(auto envelope, readMessage(frame, environment().now(), {node().name(), outbox_->peer()}));
+  const LinkSettings& settings = links.settings();
+  if (!settings.clock || settings.clock->learn(envelope.clusterTime, authenticated)) return envelope;
+  const bool isFirst = counters().timesRefused.fetch_add(1, std::memory_order_relaxed) == 0;
+  if (isFirst && settings.log)
+    settings.log->warning(log::Component::kNetwork, 7002005, "link",
+                          "The cluster time of another node is not believed: check the clocks of all nodes",
+                          bson::doc("peer", outbox_->peer(), "clusterTime", envelope.clusterTime));
+  return envelope;
 }
 
 void LinkEnd::setError(std::string error) {

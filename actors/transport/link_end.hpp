@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "actors/kernel/actor.hpp"
-#include "actors/transport/outbox.hpp"
+#include "actors/transport/links.hpp"
 #include "actors/transport/transport.hpp"
 #include "messaging/link/frame.hpp"
 
@@ -46,6 +46,8 @@ class LinkEnd : public Actor {
   const std::shared_ptr<Outbox>& sharedOutbox() const { return outbox_; }
   /// From now on this one is written; the other is refused. Between two frames only.
   void changeOutbox(std::shared_ptr<Outbox> outbox);
+  /// The message in that frame of the peer, whose cluster time has been taken over. Errors: ProtocolError.
+  StatusWith<Envelope> readFromPeer(const Frame& frame, const Links& links, bool authenticated);
   void setError(std::string error);
 
  private:

@@ -35,7 +35,8 @@ std::shared_ptr<Outbox> Links::know(const std::string& peer, Since since) {
       if (since == Since::kMember || entry.since == Since::kOnce) entry.since = since;
       return entry.outbox;
     }
-    made = std::make_shared<Outbox>(node_.postOffice(), node_.environment(), peer, settings_.limits);
+    made = std::make_shared<Outbox>(node_.postOffice(), node_.environment(), peer, settings_.limits,
+                                    std::make_shared<LinkCounters>(), settings_.clock);
     entry = {made, since, node_.environment().now()};
   }
   node_.postOffice().setRoute(peer, made);
@@ -67,7 +68,8 @@ std::shared_ptr<Outbox> Links::accepted(const std::string& peer) {
   const auto found = accepted_.find(peer);
   if (found != accepted_.end()) counters = found->second.counters;
   else if (accepted_.size() < kAcceptedNames) counters = std::make_shared<LinkCounters>();
-  auto outbox = std::make_shared<Outbox>(node_.postOffice(), node_.environment(), peer, settings_.limits, counters);
+  auto outbox = std::make_shared<Outbox>(node_.postOffice(), node_.environment(), peer, settings_.limits, counters,
+                                         settings_.clock);
   if (counters != strangers_) accepted_[peer] = {counters, outbox};
   return outbox;
 }

@@ -34,13 +34,14 @@ Future<Done> already() {
 }  // namespace
 
 Outbox::Outbox(PostOffice& office, Environment& environment, std::string peer, Limits limits,
-               std::shared_ptr<LinkCounters> counters)
+               std::shared_ptr<LinkCounters> counters, std::shared_ptr<const server::ClusterClock> clock)
     : office_(office),
       environment_(environment),
       self_(office.node()),
       peer_(std::move(peer)),
       limits_(limits),
-      counters_(std::move(counters)) {}
+      counters_(std::move(counters)),
+      clock_(std::move(clock)) {}
 
 Outbox::~Outbox() = default;
 
@@ -96,7 +97,9 @@ Lane Outbox::laneOf(const Envelope& envelope) const {
   return queue_.behindBulk(envelope.to.hash());
 }
 
-bool Outbox::append(const Envelope& envelope, Lane lane) {
+/// The one place in which a message gets the time of its sender: as late as can be, for those held back too.
+bool Outbox::append(Envelope& envelope, Lane lane) {
+  if (clock_) envelope.clusterTime = clock_->newest();
   const bool appended = appendMessage(queue_.queue(lane), envelope, environment_.now(), {peer_, self_},
                                       terms_.largestFrame, terms_.checksummed) > 0;
   if (lane == Lane::kBulk) queue_.noteBulk(envelope.to.hash());
@@ -113,7 +116,7 @@ void Outbox::giveBack(Envelope envelope, const Refusal& refusal) noexcept {
 
 /// Answers are awaited one by one, so a small one may overtake a large one. The end of an actor is told behind all that
 /// it has answered.
-bool Outbox::appendAnswer(const Envelope& envelope) {
+bool Outbox::appendAnswer(Envelope& envelope) {
   if (state_ != State::kOpen) return true;  // its asker has heard that the link is gone
   if (envelope.kind == MessageKind::kDown) return append(envelope, queue_.behindAll());
   return append(envelope, contentSize(envelope) > kBulkFrom ? Lane::kBulk : Lane::kOrdinary);

@@ -8,6 +8,7 @@
 
 #include "actors/kernel/future.hpp"
 #include "actors/kernel/post_office.hpp"
+#include "actors/server/cluster_clock.hpp"
 #include "actors/transport/counters.hpp"
 #include "messaging/link/frame.hpp"
 #include "messaging/link/lanes.hpp"
@@ -31,7 +32,8 @@ class Outbox final : public Route {
   };
 
   Outbox(PostOffice& office, Environment& environment, std::string peer, Limits limits,
-         std::shared_ptr<LinkCounters> counters = std::make_shared<LinkCounters>());
+         std::shared_ptr<LinkCounters> counters = std::make_shared<LinkCounters>(),
+         std::shared_ptr<const server::ClusterClock> clock = nullptr);
   ~Outbox() override;
 
   // --- Any thread
@@ -95,8 +97,8 @@ class Outbox final : public Route {
   std::optional<Refusal> encode(Envelope& envelope);
   Lane laneOf(const Envelope& envelope) const;
   /// False if it is larger than the link carries.
-  bool append(const Envelope& envelope, Lane lane);
-  bool appendAnswer(const Envelope& envelope);
+  bool append(Envelope& envelope, Lane lane);
+  bool appendAnswer(Envelope& envelope);
   void giveBack(Envelope envelope, const Refusal& refusal) noexcept;
   size_t queuedBytes() const { return queue_.bytes() + heldBytes_ + writingBytes_; }
   Waiter takeWaiter(Waiter& waiter) { return std::exchange(waiter, std::nullopt); }
@@ -106,6 +108,7 @@ class Outbox final : public Route {
   const std::string self_, peer_;
   const Limits limits_;
   const std::shared_ptr<LinkCounters> counters_;
+  const std::shared_ptr<const server::ClusterClock> clock_;  ///< null: messages carry no cluster time
 
   std::optional<RecordProof> proof_;  ///< the link's actor's
 

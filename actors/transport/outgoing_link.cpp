@@ -143,7 +143,7 @@ void OutgoingLink::takeHandshake(const Frame& frame) {
 }
 
 void OutgoingLink::takeAnswer(const Frame& frame) {
-  auto envelope = readMessage(frame, environment().now(), {node().name(), outbox().peer()});
+  auto envelope = readFromPeer(frame, *links_, authenticated_);
   if (!envelope.isOK()) return reject({Rejection::kMalformed, envelope.status().reason()});
   switch (envelope->kind) {
     case MessageKind::kReply:

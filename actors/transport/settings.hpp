@@ -4,6 +4,7 @@
 #include <string>
 
 #include "actors/kernel/future.hpp"
+#include "actors/server/cluster_clock.hpp"
 #include "actors/transport/outbox.hpp"
 #include "actors/transport/transport.hpp"
 #include "messaging/auth/random.hpp"
@@ -40,7 +41,8 @@ struct LinkSettings {
   Anonymous anonymous = Anonymous::kNobody;
   auth::RandomSource random;  ///< for nonces: unpredictable but in tests
   Connector connect;
-  log::Log* log = nullptr;  ///< outlives the links; may be null
+  log::Log* log = nullptr;                      ///< outlives the links; may be null
+  std::shared_ptr<server::ClusterClock> clock;  ///< null: links carry no cluster times
   LinkTimes times;
   Outbox::Limits limits;
   size_t largestFrame = kLargestFrame;

@@ -88,6 +88,7 @@ struct Envelope {
   ReplyDuty reply;  ///< set for an ask
   Status failure;   ///< of kFailure and kDown
   std::unique_ptr<ClusterMetadata> metadata;
+  bson::Timestamp clusterTime;  ///< set by links: the newest that the sender's node knew; zero: none
 };
 
 }  // namespace troupe

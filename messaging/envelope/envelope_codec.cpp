@@ -70,6 +70,7 @@ void writeEnvelopeHead(schema::Envelope::Builder out, const Envelope& envelope, 
   }
   out.setTrace(envelope.trace);
   out.setUrgent(envelope.priority == Priority::kHigh);
+  out.setClusterTime(envelope.clusterTime.asUint64());
   if (envelope.metadata) {
     out.setVectorTime(asData(envelope.metadata->vectorTime.bytes()));
     out.setReplMetadata(asData(envelope.metadata->replMetadata.bytes()));
@@ -95,6 +96,7 @@ StatusWith<Envelope> readEnvelopeHead(schema::Envelope::Reader in, TimePoint now
     out.deadline = now + std::chrono::microseconds(in.getDeadline());
   out.trace = in.getTrace();
   out.priority = in.getUrgent() ? Priority::kHigh : Priority::kNormal;
+  out.clusterTime = bson::Timestamp::fromUint64(in.getClusterTime());
   TROUPE_TRY(readMetadata(in, out));
   if (const auto type = in.getPayload().getTypeId(); type != 0) {
     if (type >> 63 == 0) return Status(ErrorCode::kProtocolError, "a payload type that is no schema type");

@@ -33,11 +33,13 @@ struct Envelope {
   kind @3 :Kind;                # what is expected of the receiver
   deadline @4 :UInt64;          # microseconds left when the message was sent; 0 for no deadline
   trace @5 :UInt64;             # identifies the request this message belongs to, across nodes; 0 for none
-  vectorTime @6 :Data;          # the sender's logical times, as a BSON document; empty outside a cluster
+  vectorTime @6 :Data;          # further logical times of the sender, as a BSON document; may be empty
   replMetadata @7 :Data;        # term and positions of the sender's replica set, as a BSON document; may be empty
   payload @8 :Payload;          # what is said; empty in a failure
   failure @9 :Failure;          # set if and only if the kind is `failure`
   urgent @10 :Bool;             # overtakes ordinary messages in the receiver's mailbox
+  clusterTime @11 :UInt64;      # the newest cluster time that the sender's node knows, as a timestamp: seconds, then
+                                # increment; 0 outside a replica set
 
   enum Kind {
     tell @0;      # no answer is expected

@@ -9,6 +9,10 @@ namespace troupe::storage {
 
 namespace {
 
+/// Full units that have to fit before larger ones are tried: where large documents go on, one in so many is written
+/// twice.
+constexpr size_t kFitsBeforeGrowth = 16;
+
 Status checkOrder(std::span<const OplogEntry> entries, std::optional<bson::Timestamp> newest) {
   const auto outOfOrder = [](const OplogEntry& entry) {
     return Status(ErrorCode::kIllegalOperation,
@@ -36,6 +40,19 @@ StatusWith<size_t> applyOnce(const OperationApplier& applier, OperationContext& 
 }
 
 }  // namespace
+
+void UnitLimits::shrink(size_t entries) {
+  if (usualEntries == 0) usualEntries = maxEntries;
+  maxEntries = entries / 2;
+  fitted = 0;
+}
+
+void UnitLimits::grow(size_t entries) {
+  if (usualEntries == 0 || entries < maxEntries || ++fitted < kFitsBeforeGrowth) return;
+  maxEntries = std::min(2 * maxEntries, usualEntries);
+  fitted = 0;
+  if (maxEntries == usualEntries) usualEntries = 0;
+}
 
 Status logEntries(OperationContext& operation, OplogStore& log, std::span<const OplogEntry> entries,
                   std::span<const bson::Document> documents) {

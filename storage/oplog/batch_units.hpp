@@ -15,6 +15,14 @@ namespace troupe::storage {
 struct UnitLimits {
   size_t maxEntries = 500;
   size_t maxBytes = size_t{4} << 20;  ///< of the documents as they become: a small delta may be of a large one
+  size_t usualEntries = 0;            ///< `maxEntries` before a unit was too large; 0: it is the usual one
+  size_t fitted = 0;                  ///< full units since `maxEntries` was changed
+
+  /// A unit of that many entries was too large for the cache.
+  void shrink(size_t entries);
+  /// A unit of that many entries was written. After some full ones twice as many may fit again: the large documents,
+  /// or what else filled the cache, may be over.
+  void grow(size_t entries);
 };
 
 /// Runs `once`, which writes at most `limits.maxEntries` of `available` entries in one unit of work, with half as many
@@ -24,9 +32,10 @@ template <class Once>
 StatusWith<size_t> untilItFits(size_t available, UnitLimits& limits, const Once& once) {
   for (;;) {
     StatusWith<size_t> done = once();
+    if (done.isOK()) limits.grow(*done);
     const size_t tried = std::min(available, limits.maxEntries);
     if (done.status() != ErrorCode::kTransactionTooLargeForCache || tried <= 1) return done;
-    limits.maxEntries = tried / 2;
+    limits.shrink(tried);
   }
 }
 
@@ -38,7 +47,7 @@ Status logEntries(OperationContext& operation, OplogStore& log, std::span<const 
                   std::span<const bson::Document> documents);
 
 /// Carries out entries of documents from the front in one unit of work: as many as fit, one at least. Says how many.
-/// `limits.maxEntries` is halved where a unit was too large for the cache, and is to be kept for those that follow.
+/// `limits` shrinks where a unit was too large for the cache, and is to be kept for those that follow.
 /// Locks are the caller's. Errors: those of OperationApplier::apply; TransactionTooLargeForCache (one entry alone is).
 StatusWith<size_t> applyInUnit(const OperationApplier& applier, OperationContext& operation,
                                std::span<const OplogEntry* const> entries, UnitLimits& limits);

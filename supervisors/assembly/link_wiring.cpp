@@ -6,7 +6,8 @@
 namespace troupe::supervisors {
 
 StatusWith<std::shared_ptr<link::Links>> makeLinks(Node& node, transport::Network& network,
-                                                   const AssemblyOptions& options, log::Log& log) {
+                                                   const AssemblyOptions& options, log::Log& log,
+                                                   std::shared_ptr<server::ClusterClock> clock) {
   const LinkOptions& wanted = *options.links;
   link::LinkSettings settings;
   settings.key = wanted.key;
@@ -14,6 +15,7 @@ StatusWith<std::shared_ptr<link::Links>> makeLinks(Node& node, transport::Networ
   settings.times = wanted.times;
   settings.random = options.secrets;
   settings.log = &log;
+  settings.clock = std::move(clock);
   if (settings.key.empty() && settings.anonymous == link::Anonymous::kNobody) {
     settings.connect = link::refusingConnector({ErrorCode::kIllegalOperation,
                                                 "this node has no key for links: give all nodes the same --keyFile "

@@ -13,6 +13,7 @@
 #include "actors/replication/initial_syncer.hpp"
 #include "actors/replication/topology_actor.hpp"
 #include "actors/server/capped_waiters.hpp"
+#include "actors/server/cluster_time.hpp"
 #include "actors/server/default_concerns.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/profiler.hpp"
@@ -347,7 +348,8 @@ StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {
                    .status()
                    .withContext("--adminTlsMode " + std::string(tls::tlsModeName(options.admin->tls.mode))));
   if (options.links) {
-    TROUPE_ASSIGN(parts.links, makeLinks(*node, *network, options, log));
+    TROUPE_ASSIGN(parts.links,
+                  makeLinks(*node, *network, options, log, std::make_shared<server::MemberClock>(*context)));
   }
   parts.nodes = linkedMembers(*node);
   const auto access = std::make_shared<machines::StorageAccess>(storageAccess());

@@ -156,6 +156,16 @@ class Following(unittest.TestCase):
         for member in self.group.members:
             self.assertGreater(member.hello()["$clusterTime"]["clusterTime"], later)
 
+    def test_the_time_that_a_client_brings_to_one_member_reaches_all_without_a_write(self):  # CLK-005
+        for brought_to in self.group.members:
+            before = newest_entry(self.primary)
+            now = brought_to.hello()["$clusterTime"]
+            later = bson.Timestamp(now["clusterTime"].time + 100, 1)
+            brought_to.ask("ping", **{"$clusterTime": {**now, "clusterTime": later}})
+            for member in self.group.members:
+                self.assertTrue(eventually(lambda m=member: m.hello()["$clusterTime"]["clusterTime"] >= later), member.name)
+            self.assertEqual(newest_entry(self.primary), before)
+
 
 class AfterAStart(unittest.TestCase):
     def test_positions_begin_at_the_end_of_the_log(self):  # REC-009

@@ -209,6 +209,20 @@ TEST(MachineHost, DropsATimerThatFiredWhileATransitionTookItBack) {
   EXPECT_EQ(n.phaseOf("a"), "telling");
 }
 
+/// Else a message that came later would be decided before it.
+TEST(MachineHost, ATimerThatNobodyTakesBackKeepsItsPlaceBehindAWrite) {
+  ErrandNode n;
+  n.measuring = true;
+  auto ended = n.begin("a", true);
+  n.store.hold();
+  n.kit.tell(n.kit.address("/errands/a"), Half{50});
+  n.kit.advance(61s);  // TooLate fires while the document is being written
+  n.kit.tell(n.kit.address("/errands/a"), Ready{"later"});
+  n.store.release();
+  n.kit.run();
+  ended.expectFailure(ErrorCode::kExceededTimeLimit);
+}
+
 TEST(MachineHost, ResumesFromItsDocumentAfterACrashOfTheNode) {
   ErrandNode n;
   n.measuring = true;

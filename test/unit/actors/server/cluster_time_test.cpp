@@ -66,6 +66,25 @@ class SignedTimesTest : public CommandTest {
   }
 };
 
+TEST_F(SignedTimesTest, WhatAnotherMemberKnowsNeedsNoSignature) {  // CLK-005
+  MemberClock clock(*server.server);
+  EXPECT_EQ(clock.newest(), now());
+  EXPECT_TRUE(clock.learn(later(), true));
+  const bson::Timestamp learnt = now();
+  EXPECT_EQ(clock.newest(), learnt);
+  EXPECT_TRUE(clock.learn({learnt.seconds - 20, 1}, true));
+  EXPECT_EQ(now(), learnt) << "the clock does not go back";
+  EXPECT_FALSE(clock.learn(later(), false)) << "who has not proven the cluster's key may be anybody";
+  EXPECT_EQ(now(), learnt);
+}
+
+TEST_F(SignedTimesTest, AnotherMembersTimeMayNotBeTooFarAheadEither) {  // CLK-007
+  MemberClock clock(*server.server);
+  const bson::Timestamp before = now();
+  EXPECT_FALSE(clock.learn({4'000'000'000, 1}, true));
+  EXPECT_EQ(now(), before);
+}
+
 TEST_F(SignedTimesTest, ThePrimaryMakesAKeyForNowAndOneForLater) {  // CLK-008
   const auto found = batch(R"({"find": "system.keys"})", "admin");
   ASSERT_EQ(found.size(), 2u);

@@ -181,6 +181,83 @@ TEST_F(Watching, WithoutALinkAWatchEndsAtOnce) {
   EXPECT_EQ(other->downs[0].reason.code(), ErrorCode::kHostUnreachable);
 }
 
+/// What the links of a node say of its cluster time, and what they tell it.
+class KnownTimes final : public server::ClusterClock {
+ public:
+  bson::Timestamp newest() const override { return now; }
+  bool learn(bson::Timestamp time, bool authenticated) override {
+    wasAuthenticated = authenticated;
+    heard = std::max(heard, time);
+    return time.seconds < kTooFar;
+  }
+  static constexpr uint32_t kTooFar = 1000;
+  bson::Timestamp now, heard;
+  bool wasAuthenticated = false;
+};
+
+class TwoClocks : public LinkTest {
+ protected:
+  Member& withClock(const std::string& name, const std::shared_ptr<KnownTimes>& clock, std::string key) {
+    LinkSettings with = settings(std::move(key));
+    with.anonymous = Anonymous::kLoopback;
+    with.clock = clock;
+    return add(name, with);
+  }
+  void begin(const std::string& key = "secret") {
+    a = &withClock("a:1", here, key);
+    b = &withClock("b:2", there, key);
+    spawnEcho(*b, "/echo");
+    link(*a, *b);
+  }
+  std::shared_ptr<KnownTimes> here = std::make_shared<KnownTimes>(), there = std::make_shared<KnownTimes>();
+  Member *a = nullptr, *b = nullptr;
+};
+
+TEST_F(TwoClocks, EveryMessageCarriesTheNewestTimeOfItsSender) {  // CLK-005
+  begin();
+  here->now = {50, 3};
+  there->now = {70, 1};
+  auto answer = ask(*a, Address("b:2", "/echo"), ping(1));
+  ASSERT_TRUE(answer->has_value() && (*answer)->isOK());
+  EXPECT_EQ(there->heard, (bson::Timestamp{50, 3})) << "with the ask";
+  EXPECT_EQ(here->heard, (bson::Timestamp{70, 1})) << "with the answer";
+  EXPECT_TRUE(here->wasAuthenticated && there->wasAuthenticated);
+  here->now = {90, 1};
+  a->node.tell(Address("b:2", "/echo"), ping(2));
+  settle();
+  EXPECT_EQ(there->heard, (bson::Timestamp{90, 1})) << "with what is told";
+}
+
+TEST_F(TwoClocks, AMessageThatWaitedForItsLinkHasTheTimeOfItsWay) {
+  begin();
+  b->reachable = false;
+  pipes.at(0)->cut();
+  settle();
+  here->now = {10, 1};
+  a->node.tell(Address("b:2", "/echo"), ping(1));
+  here->now = {20, 1};
+  b->reachable = true;
+  advance(std::chrono::seconds(60));
+  a->node.tell(Address("b:2", "/echo"), ping(2));
+  settle();
+  EXPECT_EQ(there->heard, (bson::Timestamp{20, 1}));
+}
+
+TEST_F(TwoClocks, ATimeThatIsNotBelievedHoldsNoMessageUp) {  // CLK-007
+  begin();
+  here->now = {KnownTimes::kTooFar + 1, 1};
+  auto answer = ask(*a, Address("b:2", "/echo"), ping(1));
+  EXPECT_TRUE(answer->has_value() && (*answer)->isOK());
+  EXPECT_EQ(b->links->figures().at(0).counters->timesRefused, 1);
+}
+
+TEST_F(TwoClocks, ALinkWithoutAKeySaysSo) {
+  begin("");
+  auto answer = ask(*a, Address("b:2", "/echo"), ping(1));
+  ASSERT_TRUE(answer->has_value() && (*answer)->isOK());
+  EXPECT_FALSE(here->wasAuthenticated || there->wasAuthenticated);
+}
+
 TEST_F(TwoNodes, AFullQueueGivesBackInsteadOfGrowing) {
   LinkSettings small = settings();
   small.limits = {.bytes = 10'000, .messages = 100'000, .asks = 100'000};

@@ -45,6 +45,7 @@ TEST(LinkMessage, KeepsEverythingThatTravels) {
   sent.metadata = std::make_unique<ClusterMetadata>();
   sent.metadata->vectorTime = bson::doc("clusterTime", 9);
   sent.metadata->replMetadata = bson::doc("term", 3);
+  sent.clusterTime = {17, 4};
   const auto back = carried(sent, kNow + 5h);  // another clock: only the time left counts
   ASSERT_TRUE(back.isOK()) << back.status().toString();
   EXPECT_EQ(back->to, sample().to);
@@ -56,6 +57,7 @@ TEST(LinkMessage, KeepsEverythingThatTravels) {
   EXPECT_STREQ(back->payload.typeName(), "Ping");
   EXPECT_EQ(*back->payload.attachment(), std::string(1001, 'x'));
   EXPECT_EQ(back->kind, MessageKind::kAsk);
+  EXPECT_EQ(back->clusterTime, (bson::Timestamp{17, 4}));
   EXPECT_EQ(back->priority, Priority::kHigh);
   EXPECT_EQ(back->metadata->vectorTime, bson::doc("clusterTime", 9));
   EXPECT_EQ(back->metadata->replMetadata, bson::doc("term", 3));

@@ -169,6 +169,31 @@ TEST(UntilItFits, HalvesAUnitThatIsTooLargeForTheCache) {
   EXPECT_THAT(tried, ElementsAre(2, 1));
 }
 
+/// Else one large document at the begin of a long log would make all of its replay slow.
+TEST(UntilItFits, TriesLargerUnitsAgainOnceManyHaveFitted) {
+  UnitLimits limits{.maxEntries = 40};
+  size_t fits = 5, attempts = 0;
+  const auto write = [&](size_t available) {
+    return untilItFits(available, limits, [&]() -> StatusWith<size_t> {
+      ++attempts;
+      const size_t count = std::min(available, limits.maxEntries);
+      if (count > fits) return Status(ErrorCode::kTransactionTooLargeForCache, "too large");
+      return count;
+    });
+  };
+  EXPECT_EQ(*write(1000), 5u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(*write(3), 3u);
+  EXPECT_EQ(limits.maxEntries, 5u) << "units that were not full say nothing";
+  attempts = 0;
+  for (int i = 0; i < 320; ++i) EXPECT_EQ(*write(1000), 5u);
+  EXPECT_LE(attempts, 345u) << "a larger one is seldom tried";
+  EXPECT_GT(attempts, 320u);
+  fits = 40;
+  for (int i = 0; i < 60; ++i) EXPECT_TRUE(write(1000).isOK());
+  EXPECT_EQ(*write(1000), 40u);
+  EXPECT_EQ(limits.usualEntries, 0u);
+}
+
 TROUPE_ON_BOTH_ENGINES(BatchUnitsTest);
 
 }  // namespace troupe::storage
