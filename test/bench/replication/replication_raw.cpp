@@ -1,11 +1,8 @@
 // The same rows as members write, by raw WiredTiger: what the replication benchmarks (run.py) compare with. Prints the
 // seconds that it took.
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cinttypes>
 #include <cstdio>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -61,13 +58,6 @@ bson::Document documentOf(int64_t number, const std::string& text, int updated) 
   return bson::doc("_id", number, "a", number, "b", number % 1000, "text", text, "n", updated);
 }
 
-/// The time of each row of data: what is not logged is recovered as of a time, and a reader may ask for one.
-void stamp(WT_SESSION* session, int64_t time) {
-  char config[48];
-  std::snprintf(config, sizeof config, "commit_timestamp=%" PRIx64, kFirstTime + static_cast<uint64_t>(time));
-  requireRaw(session->timestamp_transaction(session, config));
-}
-
 bson::Document entryOf(int64_t number, int64_t time, const std::string& text, bool updates) {
   static const bson::Uuid collection{};
   const auto stampOf = bson::Timestamp::fromUint64(kFirstTime + static_cast<uint64_t>(time));
@@ -113,31 +103,10 @@ struct Writer {
 
 constexpr int kWriters = 2;  // as a member has for two cores
 
-void setStable(WT_CONNECTION* connection, int64_t time) {
-  const uint64_t stable = kFirstTime + static_cast<uint64_t>(time);
-  char config[96];
-  std::snprintf(config, sizeof config, "stable_timestamp=%" PRIx64 ",oldest_timestamp=%" PRIx64, stable, stable);
-  requireRaw(connection->set_timestamp(connection, config));
-}
-
-/// What both writers have written is stable, and no older history is kept, as on a member that catches up.
-class WrittenTimes {
- public:
-  void note(WT_CONNECTION* connection, int writer, int64_t time) {
-    const std::lock_guard lock(mutex_);
-    written_[writer] = time;
-    if (time % (kBatch * kWriters * 25) == 0) setStable(connection, std::min(written_[0], written_[1]));
-  }
-
- private:
-  std::mutex mutex_;
-  std::array<int64_t, kWriters> written_{};
-};
-
 /// What an applier writes for inserts or updates: the entries in a table that is logged, then the rows, and for inserts
-/// their keys in the index. A hundred entries a transaction, and every other hundred by the same writer.
-void applyPart(WT_CONNECTION* connection, WrittenTimes& times, int part, int64_t count, const std::string& text,
-               bool updates) {
+/// their keys in the index. A hundred entries a transaction, and every other hundred by the same writer. Without the
+/// times that a member gives its rows: what they cost is the price of a member, not of the engine.
+void applyPart(WT_CONNECTION* connection, int part, int64_t count, const std::string& text, bool updates) {
   Writer writer(connection);
   WT_SESSION* const session = writer.session;
   const int64_t base = updates ? count : 0;
@@ -149,23 +118,19 @@ void applyPart(WT_CONNECTION* connection, WrittenTimes& times, int part, int64_t
     requireRaw(session->commit_transaction(session, nullptr));
     requireRaw(session->begin_transaction(session, nullptr));
     for (int64_t i = first; i < end; ++i) {
-      stamp(session, base + i + 1);
       if (updates) writer.update(i, text);
       else writer.insert(i, text);
     }
     requireRaw(session->commit_transaction(session, nullptr));
-    times.note(connection, part, base + end);
   }
   requireRaw(session->close(session, nullptr));
 }
 
 double applyAll(WT_CONNECTION* connection, int64_t count, const std::string& text, bool updates) {
   const auto begun = std::chrono::steady_clock::now();
-  WrittenTimes times;
-  std::thread other([&] { applyPart(connection, times, 1, count, text, updates); });
-  applyPart(connection, times, 0, count, text, updates);
+  std::thread other([&] { applyPart(connection, 1, count, text, updates); });
+  applyPart(connection, 0, count, text, updates);
   other.join();
-  setStable(connection, updates ? 2 * count : count);  // or the checkpoint of a close would leave the last rows out
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }
 

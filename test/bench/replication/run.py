@@ -93,6 +93,8 @@ def applied(member):
 
 def catch_up(group, member, write):
     """Seconds in which a member applies what the others have written while it was down, from its first entry on; its memory meanwhile."""
+    # What it applied before is in its tables: a start would replay it and keep all its history, which is no part of this.
+    member.command("fsync")
     member.kill()
     write()
     goal = applied(group.primary())
