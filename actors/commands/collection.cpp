@@ -195,7 +195,7 @@ Task<Status> dropItsCollections(Request& request, AuthorizedDatabase database, P
     if (!lock.isOK()) co_return lock.status();
     // Not in `config`: the node's own writes there make their collections again, and may not fail.
     if (database.name() != "config") {
-      TROUPE_CO_ASSIGN(auto begun, server.catalog.pendingDrops().begin(database.name()));
+      TROUPE_CO_ASSIGN(auto begun, server.catalog.databaseDrops().begin(database.name()));
       pending.emplace(std::move(begun));
     }
     auto drops = [&](storage::RecoveryUnit& unit) -> Status {
@@ -227,7 +227,7 @@ Task<Status> dropDatabase(Request& request) {
     co_await settleProfile(request);
   }
   const AuthorizedDatabase target = NamespaceResolution::targetDatabase(request);
-  TROUPE_CO_TRY(server.catalog.pendingDrops().check(db));
+  TROUPE_CO_TRY(server.catalog.databaseDrops().check(db));
   const auto doomed = server.catalog.collections(target);
   for (const CollectionPtr& collection : doomed) TROUPE_CO_TRY(co_await abortBuildsOf(request, collection));
   const bool isStaged = server.membership && !doomed.empty();

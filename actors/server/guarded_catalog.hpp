@@ -53,7 +53,7 @@ class GuardedCatalog {
   std::vector<storage::CollectionPtr> collections(const AuthorizedDatabase& database) const {
     return catalog_.snapshot()->collections(database.name());
   }
-  storage::PendingDatabaseDrops& pendingDrops() const { return catalog_.pendingDrops(); }
+  storage::PendingDatabaseDrops& databaseDrops() const { return catalog_.pendingDrops(); }
   /// The catalog that fits the unit's snapshot, which is opened with it unless it is open. Errors: those of
   /// CatalogView::open.
   StatusWith<CatalogReader> read(storage::RecoveryUnit& unit) const {

@@ -16,12 +16,16 @@ class OperationMemoryTest : public CommandTest {
     EXPECT_EQ(governor().reserved(), 0);
   }
   const storage::MemoryGovernor& governor() { return *server.server->operations.memory; }
-  /// {_id: 1..count, x, s: text of `bytes`}.
+  /// {_id: 1..count, x, s: text of `bytes`}, in messages that take little of the node's memory.
   void fillTexts(std::string_view collection, int count, size_t bytes) {
-    bson::Builder b;
-    b.append("insert", collection).openArray("documents");
-    for (int i = 1; i <= count; ++i) b.push(bson::doc("_id", i, "next", i + 1, "s", std::string(bytes, 'x')));
-    ASSERT_TRUE(server.run(b.close().finish())["ok"].truthy());
+    constexpr int kOfAMessage = 10;
+    for (int first = 1; first <= count; first += kOfAMessage) {
+      bson::Builder b;
+      b.append("insert", collection).openArray("documents");
+      for (int i = first; i < first + kOfAMessage && i <= count; ++i)
+        b.push(bson::doc("_id", i, "next", i + 1, "s", std::string(bytes, 'x')));
+      ASSERT_TRUE(server.run(b.close().finish())["ok"].truthy());
+    }
   }
   int64_t codeOf(const std::string& stages, const std::string& more = "") {
     return code(R"({"aggregate": "c", "cursor": {}, "pipeline": [)" + stages + "]" + more + "}");
