@@ -70,6 +70,7 @@ void appendHeartbeat(bson::Builder& out, const HeartbeatReply& heartbeat) {
       .append("durableOpTime", shownOpTime(sender.durable))
       .append("primary", sender.primary)
       .append("syncingTo", sender.source);
+  if (sender.electedAt != bson::Date{}) out.append("electionTime", replication::electionTimeOf(sender.electedAt));
   out.openArray("others");
   for (const auto& other : sender.others) out.push(bson::doc("host", other.host, "distance", other.distance));
   out.close();

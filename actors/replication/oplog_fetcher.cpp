@@ -135,6 +135,11 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(NeedInitialSync) {
   co_return std::optional<Event>(InitialSyncEnded{});
 }
 
+Task<OplogFetcher::Outcome> OplogFetcher::done(EndCatchUp) {
+  if (parts_.endCatchUp) parts_.endCatchUp();
+  co_return std::optional<Event>();
+}
+
 /// To end a maintenance mode that an operator has ended already is no failure.
 Task<OplogFetcher::Outcome> OplogFetcher::done(SetMaintenance action) {
   if (!parts_.setMaintenance) co_return std::optional<Event>();

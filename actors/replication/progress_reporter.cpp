@@ -14,6 +14,8 @@ namespace {
 /// Between two reports of what is applied to the topology, which decides nothing by it that is in a hurry.
 constexpr Duration kTopologyPace = std::chrono::milliseconds(100);
 constexpr Duration kAfterFailure = std::chrono::milliseconds(500);
+/// Election timeouts by this number: how often the topology is told of a member's sign of life.
+constexpr int kLifeShare = 5;
 
 /// A handler of a described message, which may come from another node.
 template <class T, class F>
@@ -134,8 +136,33 @@ PositionReport ProgressReporter::makeReport() const {
   PositionReport report{now.self, now.term, now.config, {}};
   for (const auto& [host, position] : now.positions)
     if (host == now.self || below_.contains(host))
-      report.positions.push_back({host, position.applied, position.durable});
+      report.positions.push_back({host, position.applied, position.durable, distanceOf(host)});
   return report;
+}
+
+/// As a report tells of it. What is said of a member that has been silent for the election timeout is its position
+/// only: the receiver would take it for alive once more (REP-049).
+int32_t ProgressReporter::distanceOf(const NodeName& host) const {
+  const auto known = below_.find(host);
+  if (known == below_.end() || environment().now() - known->second.livedAt >= electionTimeout()) return 0;
+  return known->second.distance + 1;
+}
+
+void ProgressReporter::noteLife(const PositionReport& report) {
+  const TimePoint now = environment().now();
+  MembersHeard heard;
+  for (const MemberPosition& each : report.positions) {
+    if (each.host == parts_.progress.role().self) continue;
+    Below& member = below_[each.host];
+    member.reportedAt = now;
+    if (each.host != report.from && each.distance <= 0) continue;
+    member.livedAt = now;
+    member.distance = each.host == report.from ? 0 : each.distance;
+    if (member.toldAt != TimePoint{} && now - member.toldAt < electionTimeout() / kLifeShare) continue;
+    member.toldAt = now;
+    heard.members.push_back({each.host, member.distance, each.applied});
+  }
+  if (!heard.members.empty()) parts_.tellOfLife(std::move(heard));
 }
 
 bool ProgressReporter::isOfThisConfig(const ConfigVersion& config) const {
@@ -153,9 +180,8 @@ void ProgressReporter::take(const PositionReport& report, Context& context) {
   parts_.progress.noteTerm(report.term);
   const auto before = parts_.progress.positions();
   const bool isSteppingDown = view->topology.memory.phase == Topology::Phase::kSteppingDown;
-  below_[report.from] = environment().now();
+  noteLife(report);
   for (const MemberPosition& each : report.positions) {
-    if (each.host != report.from) below_[each.host] = environment().now();
     parts_.progress.notePosition(each.host, {each.applied, each.durable});
     if (isSteppingDown) parts_.tellOfMember({each.host, each.applied});
   }
@@ -175,10 +201,11 @@ CommitPointNews ProgressReporter::news() const {
 }
 
 void ProgressReporter::tellBelow() {
-  std::erase_if(below_, [&](const auto& each) { return each.second + 2 * electionTimeout() < environment().now(); });
+  std::erase_if(below_,
+                [&](const auto& each) { return each.second.reportedAt + 2 * electionTimeout() < environment().now(); });
   if (below_.empty()) return;
   const Payload told = machines::toMessage(news());
-  for (const auto& [host, when] : below_) tell(Address(host, kProgressPath), told);
+  for (const auto& [host, known] : below_) tell(Address(host, kProgressPath), told);
 }
 
 void ProgressReporter::tellAll() {

@@ -29,6 +29,7 @@ class ProgressReporter final : public Actor {
     std::function<NodeName()> source;  ///< that this member fetches from; empty: none
     std::function<void(AppliedAdvanced)> tellTopology;
     std::function<void(MemberAdvanced)> tellOfMember;  ///< while the topology waits for others
+    std::function<void(MembersHeard)> tellOfLife;      ///< of those that reports list (REP-050)
   };
 
   explicit ProgressReporter(Parts parts) : parts_(std::move(parts)) {}
@@ -47,8 +48,10 @@ class ProgressReporter final : public Actor {
   void report();
   Task<void> reportWhileMoving();
   PositionReport makeReport() const;
+  int32_t distanceOf(const NodeName& host) const;
   void take(const PositionReport& report, Context& context);
   void take(const CommitPointNews& news);
+  void noteLife(const PositionReport& report);
   void tellBelow();
   void tellAll();
   CommitPointNews news() const;
@@ -63,7 +66,14 @@ class ProgressReporter final : public Actor {
   AppliedAdvanced toldTopology_;
   bool reporting_ = false, again_ = false, topologyTimer_ = false;
   TimePoint toldTopologyAt_{}, reportedAt_{};
-  std::map<NodeName, TimePoint> below_;  ///< members that report to this one, and when they did last
+  /// A member that reports to this one, or to one that does.
+  struct Below {
+    TimePoint reportedAt{};
+    TimePoint livedAt{};   ///< it was alive then, as far as is known
+    int32_t distance = 0;  ///< over how many others that was heard of
+    TimePoint toldAt{};    ///< the topology
+  };
+  std::map<NodeName, Below> below_;
   int64_t reports_ = 0, failedReports_ = 0, received_ = 0;
 };
 

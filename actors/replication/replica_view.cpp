@@ -76,6 +76,12 @@ void appendConfigVersion(bson::Builder& reply, const ConfigVersion& config) {
   appendSmall(reply, "configTerm", config.term);
 }
 
+/// Nothing for a primary that has not said so yet: one is elected before it knows the time.
+void appendElection(bson::Builder& reply, bson::Date at) {
+  if (at == bson::Date{}) return;
+  reply.append("electionTime", electionTimeOf(at)).append("electionDate", at);
+}
+
 void appendMyself(bson::Builder& reply, const MemberConfig& member, const ReplicaView& view, const NodeName& source,
                   int64_t uptimeSecs) {
   reply.append("health", 1.0);
@@ -84,10 +90,7 @@ void appendMyself(bson::Builder& reply, const MemberConfig& member, const Replic
   appendOpTimes(reply, member, view.topology.memory.applied, view.topology.memory.durable);
   appendSource(reply, *view.config(), source);
   reply.append("infoMessage", "");
-  if (view.state() == MemberState::kPrimary) {
-    reply.append("electionTime", bson::Timestamp{static_cast<uint32_t>(millis(view.electedAt) / 1000), 1});
-    reply.append("electionDate", bson::Date{millis(view.electedAt)});
-  }
+  if (view.state() == MemberState::kPrimary) appendElection(reply, view.topology.memory.electedAt);
   const ConfigVersion config = view.config()->configVersion();
   appendConfigVersion(reply, config);
   reply.append("self", true);
@@ -109,6 +112,7 @@ void appendOther(bson::Builder& reply, const MemberConfig& config, const MemberV
   reply.append("lastHeartbeatMessage", member.isAlive() ? "" : "no sign of life within the election timeout");
   appendSource(reply, *view.config(), member.source);
   reply.append("infoMessage", "");
+  if (stateFor(member) == MemberState::kPrimary) appendElection(reply, member.electedAt);
   appendConfigVersion(reply, member.config);
 }
 
@@ -205,7 +209,7 @@ void appendStatus(bson::Builder& reply, const Membership& membership, const Repl
   appendOptimes(reply, times);
   if (view.state() == MemberState::kPrimary) {
     reply.openDocument("electionCandidateMetrics").append("lastElectionReason", view.figures.lastReason());
-    reply.append("lastElectionDate", bson::Date{millis(view.electedAt)}).append("electionTerm", memory.term);
+    reply.append("lastElectionDate", memory.electedAt).append("electionTerm", memory.term);
     reply.append("electionTimeoutMillis", Millis(config.settings.electionTimeoutMillis).count()).close();
   }
   appendMembers(reply, view, source, now, uptimeSecs);

@@ -34,7 +34,6 @@ struct Contact {
 struct ReplicaView {
   Snapshot<Topology> topology;
   std::map<NodeName, Contact> contacts;
-  WallTime electedAt{};  ///< this node, as primary
   ElectionFigures figures;
 
   MemberState state() const { return stateOf(topology); }
@@ -101,6 +100,8 @@ PrimaryFinder primaryFinder(const Membership& membership);
 
 /// The `electionId` of a term: later terms have greater ones.
 bson::ObjectId electionIdOf(int64_t term);
+/// The `electionTime` of a primary that was elected then.
+inline bson::Timestamp electionTimeOf(bson::Date at) { return {static_cast<uint32_t>(at.millis / 1000), 1}; }
 /// Fields of hello about the set (BOOT-005): setName, setVersion, hosts, primary, me, electionId and so on.
 void appendHello(bson::Builder& reply, const Membership& membership, const ReplicaView& view,
                  const ReplicationProgress::Times& times, bool modern);

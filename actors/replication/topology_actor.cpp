@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "state_machines/replication/heartbeats.hpp"
+
 namespace troupe::replication {
 
 namespace {
@@ -49,6 +51,10 @@ void addHosts(std::set<NodeName>& to, const ReplicaSetConfig& config) {
   for (const MemberConfig& member : config.members) to.insert(member.host);
 }
 
+int64_t micros(TimePoint time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
+}
+
 /// The term of a step-up; of other actions nothing.
 std::optional<int64_t> termOf(const machines::ActionOf<Topology>& action) {
   if (const auto* catchUp = std::get_if<CatchUp>(&action)) return catchUp->term;
@@ -81,7 +87,7 @@ Behaviour TopologyActor::behaviour() {
     auto handle = [this, next = *handlers.find(type)](Context& context) {
       heardFrom(context.envelope());
       noteOwnData();
-      next(context);
+      if (!answersMeanwhile(context)) next(context);
     };
     handlers.add({type, std::move(handle)});
   }
@@ -109,6 +115,20 @@ Behaviour TopologyActor::behaviour() {
   }
   handlers.add(on<Down>([this](const Down& down) { lost(down); }));
   return handlers;
+}
+
+/// Under fsyncLock a document is not written until the operator says so, and what was decided since has to wait. To the
+/// others this member is alive all the same. The first heartbeat of each waits to be taken in: it is no longer silent
+/// when the document has been written.
+bool TopologyActor::answersMeanwhile(const Context& context) {
+  if (!awaitsDocument() || context.expectsReply()) return false;
+  if (context.payload().type() != machines::payloadTypeOf<HeartbeatRequest>()) return false;
+  const auto request = machines::fromPayload<HeartbeatRequest>(context.payload());
+  if (!request.isOK()) return false;
+  const auto reply = answerUnheard(snapshot(), *request);
+  if (!reply) return false;
+  tell(Address(reply->to, kTopologyPath), machines::toMessage(*reply));
+  return !unheard_.insert(reply->to).second;
 }
 
 void TopologyActor::onStart() {
@@ -201,31 +221,28 @@ Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::perform(Act
     const auto& now = snapshot().memory;
     if (now.term != *term || !leads(now.phase)) co_return std::optional<Event>();
   }
-  if (std::holds_alternative<RefuseWrites>(action)) co_return co_await refuseWrites();
+  if (const auto* refuse = std::get_if<RefuseWrites>(&action)) co_return co_await refuseWrites(*refuse);
   co_return std::visit([this](const auto& one) { return done(one); }, action);
 }
 
-/// The end of writes that an attempt has waited for says nothing once writes were accepted again. What members have
-/// reported since the attempt was decided on has not come by another way.
-Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::refuseWrites() {
-  const int64_t attempt = ++refusals_;
-  WritesEnded ended{snapshot().memory.term, snapshot().memory.applied};
+/// What members have reported since the attempt was decided on has not come by another way.
+Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::refuseWrites(RefuseWrites action) {
+  WritesEnded ended{snapshot().memory.term, snapshot().memory.applied, action.attempt};
   if (parts_.refuseWrites) parts_.refuseWrites();
   if (parts_.lastWrite) ended.applied = co_await parts_.lastWrite();
-  if (attempt != refusals_) co_return std::optional<Event>();
   notePositions();
   co_return std::optional<Event>(ended);
 }
 
 std::optional<Topology::Event> TopologyActor::done(const AnnounceRole& role) {
-  if (role.state == MemberState::kPrimary && shown_.state() != MemberState::kPrimary)
-    shown_.electedAt = environment().wallNow();
+  const bool isElected = role.state == MemberState::kPrimary && shown_.state() != MemberState::kPrimary;
   publish();
-  return {};
+  if (!isElected) return {};
+  const auto now = environment().wallNow().time_since_epoch();
+  return Event(Elected{role.term, {std::chrono::duration_cast<Millis>(now).count()}});
 }
 
 std::optional<Topology::Event> TopologyActor::done(const AcceptWrites& accept) {
-  ++refusals_;
   if (parts_.acceptWrites) parts_.acceptWrites(accept.term);
   return {};
 }
@@ -274,10 +291,20 @@ void TopologyActor::heardFrom(const Envelope& envelope) {
   if (!hears(snapshot(), envelope.from.node())) contact.upSince = contact.receivedFrom;
   updatePeers();
   if (peers_.contains(envelope.from.node())) watchMember(envelope.from.node());
-  const auto sent = sentAt_.find(envelope.from.node());
-  if (sent == sentAt_.end() || envelope.payload.type() != machines::payloadTypeOf<HeartbeatReply>()) return;
-  contact.roundTrip = environment().now() - sent->second;
-  sentAt_.erase(sent);
+  noteRoundTrip(envelope, contact);
+}
+
+/// Of the very request that is answered: one that was lost, or overtaken, measures nothing.
+void TopologyActor::noteRoundTrip(const Envelope& envelope, Contact& contact) const {
+  if (envelope.payload.type() != machines::payloadTypeOf<HeartbeatReply>()) return;
+  const auto reply = machines::fromPayload<HeartbeatReply>(envelope.payload);
+  if (!reply.isOK() || reply->sentAt <= 0) return;
+  const auto sentAt = TimePoint(std::chrono::microseconds(reply->sentAt));
+  if (sentAt <= environment().now()) contact.roundTrip = environment().now() - sentAt;
+}
+
+void TopologyActor::sending(Topology::Message& message) {
+  if (auto* request = std::get_if<HeartbeatRequest>(&message)) request->sentAt = micros(environment().now());
 }
 
 void TopologyActor::watchMember(const NodeName& host) {
@@ -308,9 +335,9 @@ void TopologyActor::transitioned(const machines::Outcome<Topology>& outcome) {
   for (const auto& effect : outcome.effects) {
     const auto* sent = std::get_if<machines::Send<Topology>>(&effect);
     if (!sent || !std::holds_alternative<HeartbeatRequest>(sent->message)) continue;
-    sentAt_.try_emplace(sent->to, environment().now());
     contacts_[sent->to].sentTo = environment().wallNow();
   }
+  unheard_.clear();
   shown_.figures.count(before_, outcome);
   before_ = snapshot();
   publish();

@@ -75,6 +75,7 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   }
   void answerMessage(const machines::Outcome<Topology>& outcome);
   void transitioned(const machines::Outcome<Topology>& outcome) override;
+  void sending(Topology::Message& message) override;
 
  private:
   using Action = machines::ActionOf<Topology>;
@@ -85,7 +86,7 @@ class TopologyActor final : public machines::MachineHost<Topology> {
 
   static machines::HostOptions<Topology> hostOptions(const TopologyParts& parts);
   Task<StatusWith<std::optional<Event>>> perform(Action action);
-  Task<StatusWith<std::optional<Event>>> refuseWrites();
+  Task<StatusWith<std::optional<Event>>> refuseWrites(RefuseWrites action);
   std::optional<Event> done(const AnnounceRole& role);
   std::optional<Event> done(const RefuseWrites&) { return {}; }  ///< refuseWrites() does it
   std::optional<Event> done(const InterruptOperations&);
@@ -96,6 +97,8 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   std::optional<Event> done(const Conclude& outcome);
 
   void heardFrom(const Envelope& envelope);
+  void noteRoundTrip(const Envelope& envelope, Contact& contact) const;
+  bool answersMeanwhile(const Context& context);
   bool concernsThisSet(const VoteRequest& request) const;
   void noteApplied(int64_t votingTerm);
   void notePositions();
@@ -110,9 +113,9 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   std::optional<Context> messageAsker_;  ///< asker of a member's message, until its transition has ended
   Snapshot<Topology> before_;            ///< the last transition
   std::map<NodeName, Contact> contacts_;
-  std::map<NodeName, TimePoint> sentAt_, calledAt_;
+  std::map<NodeName, TimePoint> calledAt_;
+  std::set<NodeName> unheard_;  ///< their heartbeats wait for the document to be written
   std::set<NodeName> peers_;
-  int64_t refusals_ = 0;               ///< times that writes were refused, or accepted again
   std::map<NodeName, Watch> watches_;  ///< of members that were heard of
   ReplicaView shown_;
 };

@@ -108,7 +108,11 @@ void onStepUp(Turn& t, const StepUp& command) {
 }
 
 void onStepUpRequest(Turn& t, const StepUpRequest& request) {
-  if (request.term == t.mem.term && whyNotStand(t).empty()) stand(t, ElectionReason::kHandoff);
+  raiseTerm(t, request.term);
+  if (request.term != t.mem.term) return;
+  std::string why = whyNotStand(t);
+  if (why.empty()) stand(t, ElectionReason::kHandoff);
+  else t.send(request.from, StepUpRefusal{t.doc.self, t.mem.term, std::move(why)});
 }
 
 void onFreeze(Turn& t, const Freeze& command) {
@@ -126,6 +130,7 @@ void onFreeze(Turn& t, const Freeze& command) {
 
 void onFreezeOver(Turn& t, const FreezeOver&) {
   t.mem.frozen = false;
+  t.mem.handoff.reset();
   if (t.mem.phase == Phase::kFollower && t.config().isOnlyVoter(t.doc.self)) armElectionTimeout(t);
 }
 

@@ -152,6 +152,11 @@ void notePrimary(FetchTurn& t, const Candidates& known) {
   t.effects.push_back(F::cancel(DenialOver{known.primary}));
 }
 
+void noteFruitlessLook(FetchTurn& t) {
+  t.mem.fruitless = std::min(t.mem.fruitless + 1, F::kFruitlessLooks);
+  if (t.mem.fruitless == F::kFruitlessLooks) t.perform(EndCatchUp{});
+}
+
 void onCandidates(FetchTurn& t, const Candidates& known) {
   t.mem.own = known.own;
   notePrimary(t, known);
@@ -165,7 +170,7 @@ void onCandidates(FetchTurn& t, const Candidates& known) {
     return t.perform(SetMaintenance{true});
   }
   enter(t, kChoosing);
-  if (t.doc.mission == Mission::kCatchUp) t.mem.fruitless = std::min(t.mem.fruitless + 1, F::kFruitlessLooks);
+  if (t.doc.mission == Mission::kCatchUp) noteFruitlessLook(t);
   t.effects.push_back(F::after(F::kRetryPause, RetryDue{}));
 }
 

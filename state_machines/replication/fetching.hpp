@@ -120,6 +120,10 @@ struct RollBack {
 };
 /// Copy all data of another member; answered by InitialSyncEnded.
 struct NeedInitialSync {};
+/// A new primary finds nobody, time and again, who has what it lacks: that member has gone, or failed as a source, or
+/// is on another branch of history, and a primary does not go back. What it has was never acknowledged by a majority,
+/// and the primary leads on without it. Performed with each such look, for what comes of it may be lost.
+struct EndCatchUp {};
 /// Be RECOVERING to others, or no longer (REP-011, OPL-016).
 struct SetMaintenance {
   bool on = false;
@@ -190,8 +194,8 @@ struct Fetching : machines::Machine<Fetching> {
                              SetChanged, Follow, CatchUpTo, StopFetching, SyncFrom, Resync,  // commands
                              RetryDue, DenialOver>;                                          // timers
   using Message = std::variant<PreviousSource, Done>;
-  using Action =
-      std::variant<LookAround, Probe, Fetch, EndFetch, CloseBuffer, RollBack, NeedInitialSync, SetMaintenance>;
+  using Action = std::variant<LookAround, Probe, Fetch, EndFetch, CloseBuffer, RollBack, NeedInitialSync, EndCatchUp,
+                              SetMaintenance>;
 
   static const machines::Transitions<Fetching>& transitions();
   static Step<Fetching> resume(const Document& document);
@@ -236,6 +240,7 @@ TROUPE_DESCRIBE(troupe::replication::EndFetch, 0)
 TROUPE_DESCRIBE(troupe::replication::CloseBuffer, 0)
 TROUPE_DESCRIBE(troupe::replication::RollBack, 0, source)
 TROUPE_DESCRIBE(troupe::replication::NeedInitialSync, 0)
+TROUPE_DESCRIBE(troupe::replication::EndCatchUp, 0)
 TROUPE_DESCRIBE(troupe::replication::SetMaintenance, 0, on)
 TROUPE_DESCRIBE(troupe::replication::Fetching::Memory, 0, phase, source, own, oldest, rollbackId, restarts, requested,
                 isRequested, isPulling, denied, primary, fruitless)

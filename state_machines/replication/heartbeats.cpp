@@ -28,6 +28,32 @@ void sawPrimary(Turn& t) {
   if (t.mem.phase == Phase::kFollower) armElectionTimeout(t);
 }
 
+/// As the primary's own sign of life: also an election that is for want of a primary comes to nothing.
+void waitForPrimary(Turn& t) {
+  if (t.mem.phase == Phase::kDryRun && t.mem.standing == ElectionReason::kElectionTimeout)
+    giveUp(t, "its source sees the primary");
+  else if (t.mem.phase == Phase::kFollower) armElectionTimeout(t);
+}
+
+/// REP-032: this node's source sees the primary, which then need not be elected anew because this node cannot reach it.
+/// If it was found out of reach here, the source may only not have noticed yet that it is gone: its first word after
+/// that does not count. Once a source that was believed sees no primary any more, this node stands soon.
+void heedSource(Turn& t, const Report& report) {
+  if (report.from != t.mem.source || report.from == report.primary) return;
+  if (report.term != t.mem.term || t.isLeading()) return;
+  const MemberView* primary = t.view(report.primary);
+  if (!primary || primary->state != MemberState::kDown) {
+    const bool lost = !primary && t.mem.hearsay && t.mem.hearsay->isBelieved;
+    t.mem.hearsay.reset();
+    if (primary) waitForPrimary(t);
+    if (lost && t.mem.phase == Phase::kFollower) expectElection(t);
+    return;
+  }
+  const bool again = t.mem.hearsay && t.mem.hearsay->primary == primary->host;
+  t.mem.hearsay = Hearsay{primary->host, again};
+  if (again) waitForPrimary(t);
+}
+
 /// Everything that a member's report may lead to.
 void takeIn(Turn& t, const Report& report) {
   if (!isPlausible(t, report.term)) return;
@@ -45,6 +71,7 @@ Report reportFor(const Turn& t, const NodeName& to) {
   Report report{t.doc.self, t.mem.term, configVersion(t), stateOf(t.now()), t.mem.applied, primaryOf(t.now()), {}};
   report.durable = t.mem.durable;
   report.source = t.mem.source;
+  report.electedAt = t.mem.electedAt;
   for (const MemberView& v : t.mem.members) {
     if (v.host == to || !v.isAlive() || !t.config().member(v.host)->isVoter()) continue;
     const int distance = *v.heard.begin();
@@ -71,6 +98,7 @@ void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request) {
   reply.sender.from = request.to;
   reply.to = sender;
   reply.setName = t.doc.setName;
+  reply.sentAt = request.sentAt;
   if (request.setName != t.doc.setName) {
     reply.refusal = Status(ErrorCode::kInconsistentReplicaSetNames,
                            fmt::format("{} is in the set {}, not in {}", request.to, t.doc.setName, request.setName));
@@ -97,10 +125,23 @@ void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request) {
   }
 }
 
+std::optional<HeartbeatReply> answerUnheard(const Snapshot<Topology>& now, const HeartbeatRequest& request) {
+  const Turn t(now);
+  if (!t.self() || request.setName != t.doc.setName || request.to != t.doc.self) return std::nullopt;
+  HeartbeatReply reply;
+  reply.sender = reportFor(t, request.sender.from);
+  reply.to = request.sender.from;
+  reply.setName = t.doc.setName;
+  reply.sentAt = request.sentAt;
+  if (configVersion(t).isNewerThan(request.sender.config)) reply.newer = t.config();
+  return reply;
+}
+
 void onHeartbeatReply(Turn& t, const HeartbeatReply& reply) {
   if (t.mem.phase == Phase::kInitiating) return onMemberOfNewSet(t, reply);
   if (!reply.refusal.isOK() || reply.setName != t.doc.setName) return;
   takeIn(t, reply.sender);
+  heedSource(t, reply.sender);
   if (reply.newer) learnConfig(t, *reply.newer, reply.to);
   onRoundAnswer(t, reply.sender.from);
 }

@@ -1,4 +1,6 @@
 #pragma once
+#include <optional>
+
 #include "state_machines/replication/turn.hpp"
 
 /// Heartbeats between members.
@@ -11,7 +13,10 @@ void onHeartbeatDue(Turn& t, const HeartbeatDue&);
 /// Answers with what this node is, and with its config if the sender's is older; asks the sender for its config if that
 /// one is newer. A heartbeat for another set is refused. (REP-036 to REP-039)
 void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request);
-/// REP-029, REP-039 to REP-042.
+/// The answer of a member that can take nothing in just now, since its document cannot be written: what it was before
+/// still holds, and it lives. Nothing when the heartbeat needs more than that.
+std::optional<HeartbeatReply> answerUnheard(const Snapshot<Topology>& now, const HeartbeatRequest& request);
+/// REP-029, REP-032, REP-039 to REP-042.
 void onHeartbeatReply(Turn& t, const HeartbeatReply& reply);
 
 /// This node's heartbeat to `to`.

@@ -82,8 +82,20 @@ void note(Turn& t, const Report& report) {
   v->durable = report.durable;
   v->source = report.source;
   v->config = report.config;
+  v->electedAt = report.electedAt;
   hear(t, report.from, 0);
   for (const Heard& other : report.others) noteOther(t, other);
+}
+
+void onMembersHeard(Turn& t, const MembersHeard& report) {
+  if (!t.self()) return;
+  for (const Heard& each : report.members) {
+    MemberView* v = t.view(each.host);
+    if (!v || each.distance < 0 || each.distance > maxDistance(t.config())) continue;
+    hear(t, each.host, each.distance);
+    v->applied = std::max(v->applied, each.applied);
+  }
+  if (t.mem.phase == Topology::Phase::kSteppingDown) tryStepDown(t);
 }
 
 void onLivenessTimeout(Turn& t, const LivenessTimeout& event) {
@@ -99,7 +111,9 @@ void onUnreachable(Turn& t, const Unreachable& event) {
   if (!v) return;
   const bool wasPrimary = primaryOf(t.now()) == event.host;
   v->state = MemberState::kDown;
+  if (t.mem.hearsay && t.mem.hearsay->primary == event.host) t.mem.hearsay.reset();
   onMemberGone(t, event.host);
+  passHandoffOn(t, event.host);
   if (wasPrimary && t.mem.phase == Topology::Phase::kFollower) expectElection(t);
 }
 

@@ -18,6 +18,9 @@ void hear(Turn& t, const NodeName& host, int distance);
 /// Takes over what a member says of itself and of others. (REP-040, REP-049, REP-050)
 void note(Turn& t, const Report& report);
 
+/// Reports of positions are signs of life, too, of all whom they list. (REP-050, REP-052)
+void onMembersHeard(Turn& t, const MembersHeard& report);
+
 /// Nothing was heard of a member over that distance for too long; a primary without a majority steps down. (ELE-032)
 void onLivenessTimeout(Turn& t, const LivenessTimeout& event);
 

@@ -14,6 +14,7 @@ namespace troupe::replication {
 struct MemberPosition {
   NodeName host;
   OpTime applied, durable;
+  int32_t distance = 0;  ///< over how many members this report tells of it; 0: it is the sender, or was silent lately
   bool operator==(const MemberPosition&) const = default;
 };
 
@@ -35,6 +36,6 @@ struct CommitPointNews {
 
 }  // namespace troupe::replication
 
-TROUPE_DESCRIBE(troupe::replication::MemberPosition, 0, host, applied, durable)
+TROUPE_DESCRIBE(troupe::replication::MemberPosition, 0, host, applied, durable, distance)
 TROUPE_MESSAGE(troupe::replication::PositionReport, from, term, config, positions)
 TROUPE_MESSAGE(troupe::replication::CommitPointNews, from, term, config, commitPoint)

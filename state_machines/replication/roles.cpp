@@ -29,6 +29,7 @@ bool isPlausibleTerm(const Snapshot<Topology>& now, int64_t term) { return isPla
 void raiseTerm(Turn& t, int64_t term) {
   if (term <= t.mem.term || !isPlausible(t, term)) return;
   t.mem.term = term;
+  t.mem.handoff.reset();
   if (t.isLeading()) stepDown(t, "a higher term was heard of");
   else if (t.isStanding()) giveUp(t, "a higher term was heard of");
 }
@@ -37,6 +38,8 @@ void settle(Turn& t) {
   t.mem.phase = phaseByConfig(t);
   if (t.mem.phase != Topology::Phase::kFollower) {
     dropTakeovers(t);
+    t.mem.handoff.reset();
+    t.mem.hearsay.reset();
     if (t.hasConfig()) t.cancel(ElectionTimeout{});
     return;
   }

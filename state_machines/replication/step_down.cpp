@@ -21,17 +21,25 @@ void leaveLeadership(Turn& t) {
   t.mem.awaited.clear();
   t.mem.target = {};
   t.mem.installedAt = {};
+  t.mem.electedAt = {};
   t.mem.stepDown.reset();
+  t.mem.stepDowns = 0;
   if (!t.mem.change) return;
   t.mem.change.reset();
   t.conclude(OpenCommand::kReconfig,
              Status(ErrorCode::kPrimarySteppedDown, "this node is no longer primary: " + t.why));
 }
 
-/// The member that can take over at once: alive, electable, and not behind, of the highest priority. Null: none.
+bool isUnwilling(const Turn& t, const NodeName& host) {
+  return t.mem.handoff && t.mem.handoff->unwilling.contains(host);
+}
+
+/// The member that can take over at once: alive, electable, not behind, and not known to refuse, of the highest
+/// priority. Null: none.
 const MemberView* bestSuccessor(const Turn& t) {
   const MemberView* best = nullptr;
   for (const MemberView& v : t.mem.members) {
+    if (isUnwilling(t, v.host)) continue;
     const bool fits = t.config().member(v.host)->isElectable() && v.isAlive() && v.state == MemberState::kSecondary &&
                       v.applied >= t.mem.applied;
     if (fits && (!best || t.config().member(v.host)->priority > t.config().member(best->host)->priority)) best = &v;
@@ -39,7 +47,14 @@ const MemberView* bestSuccessor(const Turn& t) {
   return best;
 }
 
-/// The end of a conditional attempt that succeeded. ELE-005: the successor need not wait for its election timeout.
+/// ELE-005: the successor need not wait for its election timeout. One at a time: two that stood would split the votes.
+void askToTakeOver(Turn& t, const NodeName& successor) {
+  if (!t.mem.handoff) t.mem.handoff.emplace();
+  t.mem.handoff->asked = successor;
+  t.send(successor, StepUpRequest{t.doc.self, t.mem.term});
+}
+
+/// The end of a conditional attempt that succeeded.
 void stepDownAsAsked(Turn& t, const MemberView* successor) {
   const StepDownAttempt attempt = *t.mem.stepDown;
   const NodeName next = successor ? successor->host : NodeName();
@@ -49,7 +64,7 @@ void stepDownAsAsked(Turn& t, const MemberView* successor) {
   leaveLeadership(t);
   settle(t);
   t.conclude(OpenCommand::kStepDown, Status::OK());
-  if (attempt.handoff && !attempt.force && !next.empty()) t.send(next, StepUpRequest{t.doc.self, t.mem.term});
+  if (attempt.handoff && !attempt.force && !next.empty()) askToTakeOver(t, next);
 }
 
 }  // namespace
@@ -72,9 +87,9 @@ void onStepDown(Turn& t, const StepDown& command) {
     return t.refuse(ErrorCode::kBadValue, "stepdown period must be longer than secondaryCatchUpPeriodSecs");
   t.answering = OpenCommand::kStepDown;
   t.mem.phase = Phase::kSteppingDown;
-  t.mem.stepDown = StepDownAttempt{command.force, command.stepDownPeriod, command.handoff, false};
+  t.mem.stepDown = StepDownAttempt{command.force, command.stepDownPeriod, command.handoff, false, t.mem.stepDowns++};
   t.why = "replSetStepDown waits for secondaries";
-  t.perform(RefuseWrites{});
+  t.perform(RefuseWrites{t.mem.stepDown->number});
   t.arm(command.catchUpPeriod, StepDownDeadline{});
 }
 
@@ -86,7 +101,7 @@ void tryStepDown(Turn& t) {
 }
 
 void onWritesEnded(Turn& t, const WritesEnded& report) {
-  if (report.term != t.mem.term) return;
+  if (report.term != t.mem.term || report.attempt != t.mem.stepDown->number) return;
   t.mem.applied = std::max(t.mem.applied, report.applied);
   t.mem.stepDown->writesEnded = true;
   tryStepDown(t);
@@ -98,6 +113,18 @@ void onMemberAdvanced(Turn& t, const MemberAdvanced& report) {
   if (!member || report.applied <= member->applied) return;
   member->applied = report.applied;
   if (t.mem.phase == Phase::kSteppingDown) tryStepDown(t);
+}
+
+void passHandoffOn(Turn& t, const NodeName& host) {
+  if (t.mem.phase != Phase::kFollower || !t.mem.handoff || t.mem.handoff->asked != host) return;
+  t.mem.handoff->unwilling.insert(host);
+  const MemberView* next = bestSuccessor(t);
+  if (next) askToTakeOver(t, next->host);
+  else t.mem.handoff.reset();
+}
+
+void onStepUpRefusal(Turn& t, const StepUpRefusal& refusal) {
+  if (refusal.term == t.mem.term) passHandoffOn(t, refusal.from);
 }
 
 void onStepDownDeadline(Turn& t, const StepDownDeadline&) {

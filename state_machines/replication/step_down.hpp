@@ -15,6 +15,9 @@ void onStepDown(Turn& t, const StepDown& command);
 void tryStepDown(Turn& t);
 void onWritesEnded(Turn& t, const WritesEnded& report);
 void onMemberAdvanced(Turn& t, const MemberAdvanced& report);
+/// ELE-005: a member that was asked to take over does not: the next best one is asked, if it was this one's turn.
+void passHandoffOn(Turn& t, const NodeName& host);
+void onStepUpRefusal(Turn& t, const StepUpRefusal& refusal);
 /// ELE-027: with force, it steps down now in any case; else it stays primary and takes writes again.
 void onStepDownDeadline(Turn& t, const StepDownDeadline&);
 

@@ -49,6 +49,7 @@ void win(Turn& t) {
   t.mem.standing.reset();
   t.mem.granted.clear();
   t.mem.refused.clear();
+  t.mem.hearsay.reset();
   t.mem.phase = Phase::kCatchingUp;
   sendHeartbeats(t);
   const ReplicaSetSettings& settings = t.config().settings;
@@ -85,6 +86,10 @@ void onAppliedAdvanced(Turn& t, const AppliedAdvanced& report) {
 
 void onCatchUpDone(Turn& t, const CatchUpDone& report) {
   if (report.term == t.mem.term) drain(t);
+}
+
+void onElected(Turn& t, const Elected& report) {
+  if (report.term == t.mem.term) t.mem.electedAt = report.at;
 }
 
 void onCatchUpTimeout(Turn& t, const CatchUpTimeout&) { drain(t); }

@@ -19,6 +19,8 @@ void onCatchUpRoundOver(Turn& t, const CatchUpRoundOver&);
 void onAppliedAdvanced(Turn& t, const AppliedAdvanced& report);
 void onCatchUpDone(Turn& t, const CatchUpDone& report);
 void onCatchUpTimeout(Turn& t, const CatchUpTimeout&);
+/// REP-038: other members are told when.
+void onElected(Turn& t, const Elected& report);
 /// ELE-022: all that was fetched is applied; writes may come.
 void onDrainDone(Turn& t, const DrainDone& report);
 

@@ -82,7 +82,8 @@ void addElectionRules(Table& table) {
       .in<PriorityTakeoverDue>({kFollower}, {kDryRun}, onPriorityTakeoverDue)
       .in<CatchUpTakeoverDue>({kFollower}, {kDryRun}, onCatchUpTakeoverDue);
   table.in<StepUp>({kFollower}, {kDryRun, kCandidate, kCatchingUp, kDraining}, onStepUp).elsewhere<StepUp>(onStepUp);
-  table.in<StepUpRequest>({kFollower}, {kCandidate, kCatchingUp, kDraining}, onStepUpRequest);
+  table.in<StepUpRequest>({kFollower}, {kCandidate, kCatchingUp, kDraining}, onStepUpRequest)
+      .in<StepUpRefusal>({kFollower}, {}, onStepUpRefusal);
   table.in<VoteReply>({kDryRun}, {kCandidate, kFollower}, onVoteReply)
       .in<VoteReply>({kCandidate}, {kCatchingUp, kDraining, kFollower}, onVoteReply)
       .in<VoteReply>(kLeading, {kFollower}, onVoteReply)
@@ -99,13 +100,15 @@ void addStepUpAndDownRules(Table& table) {
   table.in<CatchUpRoundOver>({kCatchingUp}, {kDraining}, onCatchUpRoundOver)
       .in<CatchUpDone>({kCatchingUp}, {kDraining}, onCatchUpDone)
       .in<CatchUpTimeout>({kCatchingUp}, {kDraining}, onCatchUpTimeout)
-      .in<DrainDone>({kDraining}, {kPrimary}, onDrainDone);
+      .in<DrainDone>({kDraining}, {kPrimary}, onDrainDone)
+      .in<Elected>(kLeading, {}, onElected);
   table.in<AppliedAdvanced>({kCatchingUp}, {kDraining, kFollower}, onAppliedAdvanced)
       .in<AppliedAdvanced>(kStanding, {kFollower}, onAppliedAdvanced)
       .in<AppliedAdvanced>(kElected, {kFollower}, onAppliedAdvanced)
       .elsewhere<AppliedAdvanced>(onAppliedAdvanced);
   table.in<MemberAdvanced>({kSteppingDown}, {kFollower}, onMemberAdvanced)
       .in<MemberAdvanced>({kCatchingUp, kDraining, kPrimary}, {}, onMemberAdvanced);
+  table.in<MembersHeard>({kSteppingDown}, {kFollower}, onMembersHeard).elsewhere<MembersHeard>(onMembersHeard);
   table.in<WritesEnded>({kSteppingDown}, {kFollower}, onWritesEnded);
   table.in<StepDown>({kPrimary}, {kSteppingDown}, onStepDown)
       .in<StepDownDeadline>({kSteppingDown}, {kPrimary, kFollower}, onStepDownDeadline)

@@ -35,6 +35,7 @@ struct MemberView {
   /// heard from it, and so on. A report from a distance stands for one from the next distance only, so that rumours
   /// die.
   std::set<int32_t> heard;
+  bson::Date electedAt;  ///< as primary, as it says; zero: not known
 
   bool isAlive() const { return !heard.empty(); }
   bool operator==(const MemberView&) const = default;
@@ -55,7 +56,22 @@ struct StepDownAttempt {
   Millis stepDownPeriod{};
   bool handoff = true;
   bool writesEnded = false;  ///< what the node has applied is all that others have to catch up with
+  int32_t number = 0;        ///< of this leader's attempts
   bool operator==(const StepDownAttempt&) const = default;
+};
+
+/// A former primary looks for a member that takes over at once.
+struct Handoff {
+  NodeName asked;                ///< it may be about to stand
+  std::set<NodeName> unwilling;  ///< they may not stand, or are out of reach
+  bool operator==(const Handoff&) const = default;
+};
+
+/// What the source of a follower that cannot reach the primary itself says about it.
+struct Hearsay {
+  NodeName primary;
+  bool isBelieved = false;  ///< it was named twice since it went out of reach here: this node does not stand
+  bool operator==(const Hearsay&) const = default;
 };
 
 /// A change of the config that is under way.
@@ -132,6 +148,10 @@ struct Topology : machines::Machine<Topology> {
     std::set<NodeName> awaited;               ///< initiating, catching up: members yet to answer
     OpTime target;                            ///< catching up: the newest operation that answers told of
     std::optional<StepDownAttempt> stepDown;  ///< stepping down
+    int32_t stepDowns = 0;                    ///< leading: attempts so far
+    std::optional<Handoff> handoff;           ///< following, until somebody stands
+    std::optional<Hearsay> hearsay;           ///< following, standing
+    bson::Date electedAt;                     ///< leading: when, by this node's clock
     OpTime installedAt;                       ///< leading: what it had applied when it installed the config
     std::optional<ConfigChange> change;       ///< of which replSetInitiate or replSetReconfig is open
     bool frozen = false;                      ///< it does not stand until FreezeOver
@@ -145,13 +165,14 @@ struct Topology : machines::Machine<Topology> {
   };
 
   using Event =
-      std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest,  // messages
+      std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, StepUpRefusal,  // messages
                    ElectionTimeout, HeartbeatDue, LivenessTimeout, PriorityTakeoverDue, CatchUpTakeoverDue,
                    CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, InitiateDeadline,     // timers
                    Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance, RollingBack, CopyingData,  // commands
-                   OwnData, AppliedAdvanced, MemberAdvanced, WritesEnded, CatchUpDone, DrainDone,
+                   OwnData, AppliedAdvanced, MemberAdvanced, MembersHeard, Elected, WritesEnded, CatchUpDone, DrainDone,
                    Unreachable>;  // reports
-  using Message = std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, Done>;
+  using Message =
+      std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, StepUpRefusal, Done>;
   using Action = std::variant<AnnounceRole, InterruptOperations, RefuseWrites, AcceptWrites, InstallConfig, CatchUp,
                               Drain, Conclude>;
 
@@ -179,12 +200,15 @@ bool isPlausibleTerm(const Snapshot<Topology>& now, int64_t term);
 }  // namespace troupe::replication
 
 TROUPE_DESCRIBE(troupe::replication::LastVote, 0, term, candidate)
-TROUPE_DESCRIBE(troupe::replication::MemberView, 0, host, state, term, applied, durable, source, config, heard)
-TROUPE_DESCRIBE(troupe::replication::StepDownAttempt, 0, force, stepDownPeriod, handoff, writesEnded)
+TROUPE_DESCRIBE(troupe::replication::MemberView, 0, host, state, term, applied, durable, source, config, heard,
+                electedAt)
+TROUPE_DESCRIBE(troupe::replication::StepDownAttempt, 0, force, stepDownPeriod, handoff, writesEnded, number)
+TROUPE_DESCRIBE(troupe::replication::Handoff, 0, asked, unwilling)
+TROUPE_DESCRIBE(troupe::replication::Hearsay, 0, primary, isBelieved)
 TROUPE_DESCRIBE(troupe::replication::ConfigChange, 0, stage, next)
 TROUPE_DESCRIBE(troupe::replication::Topology::Memory, 0, phase, term, applied, durable, source, members, standing,
-                granted, refused, awaited, target, stepDown, installedAt, change, frozen, maintenance, rollingBack,
-                copyingData, ownData, priorityTakeover, catchUpTakeover)
+                granted, refused, awaited, target, stepDown, stepDowns, handoff, hearsay, electedAt, installedAt,
+                change, frozen, maintenance, rollingBack, copyingData, ownData, priorityTakeover, catchUpTakeover)
 TROUPE_ENUM(troupe::replication::ElectionReason, (kElectionTimeout, "electionTimeout"),
             (kPriorityTakeover, "priorityTakeover"), (kCatchUpTakeover, "catchupTakeover"),
             (kStepUpCommand, "stepUpRequest"), (kHandoff, "stepUpRequestSkipDryRun"),

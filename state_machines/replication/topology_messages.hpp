@@ -48,6 +48,7 @@ struct Report {
   std::vector<Heard> others;  ///< the voters it hears of, itself and the receiver left out
   OpTime durable;             ///< it has on its disk
   NodeName source;            ///< the member it fetches from; empty: none
+  bson::Date electedAt;       ///< a primary: when it was elected, by its own clock; zero: not told
   bool operator==(const Report&) const = default;
 };
 
@@ -55,6 +56,7 @@ struct HeartbeatRequest {
   Report sender;
   NodeName to;  ///< how the sender calls the receiver: a node without a config learns its own name from it
   std::string setName;
+  int64_t sentAt = 0;  ///< when, by the sender's clock, for the answer to bring back; set by the actor; 0: not told
 };
 
 struct HeartbeatReply {
@@ -63,6 +65,7 @@ struct HeartbeatReply {
   std::string setName;
   std::optional<ReplicaSetConfig> newer;  ///< the sender's config, if the other one has an older one
   Status refusal;                         ///< not OK: the heartbeat was not accepted, and nothing else in here counts
+  int64_t sentAt = 0;                     ///< of the request
 };
 
 struct VoteRequest {
@@ -87,6 +90,13 @@ struct VoteReply {
 struct StepUpRequest {
   NodeName from;
   int64_t term = 0;
+};
+
+/// The answer to a StepUpRequest of a member that may not stand: another one is to be asked.
+struct StepUpRefusal {
+  NodeName from;
+  int64_t term = 0;  ///< of the request
+  std::string why;
 };
 
 /// The answer to a command that succeeded.
@@ -182,10 +192,21 @@ struct MemberAdvanced {
   NodeName host;
   OpTime applied;
 };
+/// Members have reported their positions to this one, or to one that passes them on: signs of life, each over its
+/// distance as this node sees it.
+struct MembersHeard {
+  std::vector<Heard> members;
+};
+/// This node was elected in that term, at that time by its clock. Only to be shown.
+struct Elected {
+  int64_t term = 0;
+  bson::Date at;
+};
 /// The answer to `RefuseWrites`: no write of the term is under way any more, and this is the last one.
 struct WritesEnded {
   int64_t term = 0;
   OpTime applied;
+  int32_t attempt = 0;  ///< which was waited for: what one has found says nothing once writes were accepted again
 };
 /// The data layer has reached the target of `CatchUp`, or found that it can't.
 struct CatchUpDone {
@@ -213,7 +234,9 @@ struct AnnounceRole {
 /// prepared.
 struct InterruptOperations {};
 /// A step-down is being tried: new writes fail. Answered by `WritesEnded`.
-struct RefuseWrites {};
+struct RefuseWrites {
+  int32_t attempt = 0;
+};
 /// Writes are welcome: a primary has come up (and writes down the begin of its term), or a step-down has failed.
 struct AcceptWrites {
   int64_t term = 0;
@@ -248,12 +271,14 @@ TROUPE_ENUM(troupe::replication::MemberState, (kStartup, "STARTUP"), (kPrimary, 
 TROUPE_ENUM(troupe::replication::OpenCommand, (kInitiate, "replSetInitiate"), (kReconfig, "replSetReconfig"),
             (kStepDown, "replSetStepDown"), (kStepUp, "replSetStepUp"))
 TROUPE_DESCRIBE(troupe::replication::Heard, 0, host, distance, applied)
-TROUPE_DESCRIBE(troupe::replication::Report, 0, from, term, config, state, applied, primary, others, durable, source)
-TROUPE_MESSAGE(troupe::replication::HeartbeatRequest, sender, to, setName)
-TROUPE_MESSAGE(troupe::replication::HeartbeatReply, sender, to, setName, newer, refusal)
+TROUPE_DESCRIBE(troupe::replication::Report, 0, from, term, config, state, applied, primary, others, durable, source,
+                electedAt)
+TROUPE_MESSAGE(troupe::replication::HeartbeatRequest, sender, to, setName, sentAt)
+TROUPE_MESSAGE(troupe::replication::HeartbeatReply, sender, to, setName, newer, refusal, sentAt)
 TROUPE_MESSAGE(troupe::replication::VoteRequest, from, setName, term, config, applied, dryRun, leaderless)
 TROUPE_MESSAGE(troupe::replication::VoteReply, from, term, dryRun, granted, reason)
 TROUPE_MESSAGE(troupe::replication::StepUpRequest, from, term)
+TROUPE_MESSAGE(troupe::replication::StepUpRefusal, from, term, why)
 TROUPE_DESCRIBE(troupe::replication::Done, 0)
 TROUPE_DESCRIBE(troupe::replication::ElectionTimeout, 0)
 TROUPE_DESCRIBE(troupe::replication::HeartbeatDue, 0)
@@ -280,9 +305,11 @@ TROUPE_DESCRIBE(troupe::replication::DrainDone, 0, term)
 TROUPE_DESCRIBE(troupe::replication::Unreachable, 0, host)
 TROUPE_DESCRIBE(troupe::replication::AnnounceRole, 0, state, writable, term, why)
 TROUPE_DESCRIBE(troupe::replication::InterruptOperations, 0)
-TROUPE_DESCRIBE(troupe::replication::RefuseWrites, 0)
+TROUPE_DESCRIBE(troupe::replication::RefuseWrites, 0, attempt)
 TROUPE_DESCRIBE(troupe::replication::MemberAdvanced, 0, host, applied)
-TROUPE_DESCRIBE(troupe::replication::WritesEnded, 0, term, applied)
+TROUPE_DESCRIBE(troupe::replication::MembersHeard, 0, members)
+TROUPE_DESCRIBE(troupe::replication::Elected, 0, term, at)
+TROUPE_DESCRIBE(troupe::replication::WritesEnded, 0, term, applied, attempt)
 TROUPE_DESCRIBE(troupe::replication::AcceptWrites, 0, term)
 TROUPE_DESCRIBE(troupe::replication::InstallConfig, 0, config)
 TROUPE_DESCRIBE(troupe::replication::CatchUp, 0, term, target)

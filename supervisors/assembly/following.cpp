@@ -41,13 +41,6 @@ Task<Status> rollBack(server::ServerContext* server, std::shared_ptr<RollbackTur
   co_return co_await copyData(&server->node);
 }
 
-/// A new primary finds nobody, time and again, who has what it lacks: that member has gone, or failed as a source, or
-/// is on another branch of history, and a primary does not go back. What it has was never acknowledged by a majority.
-bool cannotCatchUp(const machines::Snapshot<replication::Fetching>& now) {
-  return now.document.mission == replication::Mission::kCatchUp &&
-         now.memory.fruitless == replication::Fetching::kFruitlessLooks;
-}
-
 void endCatchUp(server::ServerContext& server) {
   const int64_t term = server.membership->view()->topology.memory.term;
   server.node.tell(server.node.address(replication::kTopologyPath), local(replication::CatchUpDone{term}));
@@ -163,10 +156,8 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
   parts.setMaintenance = [node = &server.node](bool on) {
     return askTopology(node, local(replication::Maintenance{on}));
   };
-  parts.observe = [&server](const auto& now, const auto&) {
-    noteSource(server, replication::syncSourceOf(now));
-    if (cannotCatchUp(now)) endCatchUp(server);
-  };
+  parts.endCatchUp = [&server] { endCatchUp(server); };
+  parts.observe = [&server](const auto& now, const auto&) { noteSource(server, replication::syncSourceOf(now)); };
   parts.log = [&server](std::string_view message, const bson::Document& attributes) {
     server.log.info(Component::kReplication, 21275, "fetcher", message, attributes);
   };

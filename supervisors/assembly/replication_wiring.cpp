@@ -81,9 +81,12 @@ bool holdsReplicatedData(const storage::Catalog& catalog) {
 replication::ProgressReporter::Parts wireProgress(server::ServerContext& server) {
   const Address topology = server.node.address(replication::kTopologyPath);
   return {
-      *server.progress, *server.membership, [membership = server.membership] { return membership->syncSource(); },
+      *server.progress,
+      *server.membership,
+      [membership = server.membership] { return membership->syncSource(); },
       [&server, topology](replication::AppliedAdvanced news) { server.node.tell(topology, local(std::move(news))); },
-      [&server, topology](replication::MemberAdvanced news) { server.node.tell(topology, local(std::move(news))); }};
+      [&server, topology](replication::MemberAdvanced news) { server.node.tell(topology, local(std::move(news))); },
+      [&server, topology](replication::MembersHeard news) { server.node.tell(topology, local(std::move(news))); }};
 }
 
 replication::FlowControl::Parts wireFlowControl(server::ServerContext& server) {

@@ -1,5 +1,6 @@
 """Which of several members a member of a real set fetches from: how near they are, and how far behind the primary."""
 import json
+import time
 import unittest
 
 import bson
@@ -167,7 +168,10 @@ class RolledBack(unittest.TestCase):
     def learns_nothing(self, frozen, parted):
         """The frozen member hears of no change any more: it writes a new config down before it goes on, and cannot."""
         parted.group.reconfigure(lambda c: c["settings"].update(heartbeatTimeoutSecs=11), parted.old)
-        self.assertTrue(eventually(lambda: all(m.view_of(frozen)["health"] == 0 for m in parted.rest)), tail(frozen))
+        wanted = parted.old.command("replSetGetConfig")["config"]["version"]
+        self.assertTrue(eventually(lambda: all(m.command("replSetGetConfig")["config"]["version"] == wanted for m in parted.rest)), tail(frozen))
+        time.sleep(2 * parted.group.config["settings"]["heartbeatIntervalMillis"] / 1000)  # it has been told by now, too
+        self.assertLess(frozen.command("replSetGetConfig")["config"]["version"], wanted)
 
 
 if __name__ == "__main__":

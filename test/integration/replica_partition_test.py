@@ -3,11 +3,14 @@ import os
 import time
 import unittest
 
-from replica_set_support import Set, cut, mend
+from pymongo.write_concern import WriteConcern
+
+from replica_set_support import Frozen, Set, cut, mend
 from support import SLOWNESS, eventually
 
 # Seconds. Where no election may come a busy machine must not cause one: a stall as long as this would.
 LONG_TIMEOUT = 10 * SLOWNESS
+ALONE = WriteConcern(w=1)
 TRIALS = int(os.environ.get("TROUPE_TEST_FAILOVERS", "5"))
 
 
@@ -41,7 +44,7 @@ class TheyKeepTheirPrimary(PartitionTest):
     OPTIONS = {"election_timeout_ms": LONG_TIMEOUT * 1000}
 
     def test_a_member_that_cannot_reach_the_primary_lives_through_another_one(self):
-        term, stood = self.primary.term(), stands(self.first)
+        term = self.primary.term()
         self.between(self.primary, self.first)
         self.assertTrue(eventually(lambda: self.first.hello().get("primary") is None), "it sees no primary itself")
         deadline = time.monotonic() + 1.5 * LONG_TIMEOUT  # what is not heard of for the election timeout counts as dead
@@ -49,18 +52,35 @@ class TheyKeepTheirPrimary(PartitionTest):
             self.assertTrue(self.primary.is_primary(), "a primary with a majority stays")
             self.assertEqual(self.primary.view_of(self.first)["health"], 1, "reports of the second keep the first alive")
             time.sleep(0.02)  # each look is connections of its own, and one address may not open them at any pace
-        self.assertGreater(stands(self.first), stood)
         self.assertEqual(self.primary.term(), term, "and nobody who sees the primary votes against it")
 
-    def test_a_primary_that_reaches_its_majority_through_another_one_stays(self):
-        for _ in range(2):  # the wish of a member that sees no primary is refused again and again
-            term, stood = self.primary.term(), stands(self.first)
-            self.between(self.primary, self.first)
-            self.assertTrue(eventually(lambda: stands(self.first) > stood))
-            self.assertTrue(self.primary.is_primary())
-            self.doCleanups()
-            self.assertIs(self.group.settled(), self.primary)
-            self.assertEqual(self.primary.term(), term)
+    def test_a_member_whose_source_sees_the_primary_does_not_stand(self):  # REP-032
+        self.between(self.primary, self.first)
+
+        def follows_the_second():  # which has to be ahead to be chosen
+            with self.primary.client() as client:
+                client.app.get_collection("items", write_concern=ALONE).insert_one({})
+            return self.first.status()["syncSourceHost"] == self.second.name
+        self.assertTrue(eventually(follows_the_second, 30), self.first.log_tail(30))
+        time.sleep(LONG_TIMEOUT / 2)  # the source has to say it twice; a refused wish is tried again meanwhile
+        stood, deadline = stands(self.first), time.monotonic() + 1.5 * LONG_TIMEOUT
+        while time.monotonic() < deadline:
+            follows_the_second()
+            time.sleep(0.1)
+        self.assertEqual(stands(self.first), stood)
+        self.assertIsNone(self.first.hello().get("primary"))
+
+    def test_a_member_that_cannot_write_what_it_is_told_counts_as_alive(self):
+        def lives():
+            return all(m.view_of(self.second)["health"] == 1 for m in (self.primary, self.first))
+        with Frozen(self.second):
+            self.group.reconfigure(lambda c: c["settings"].update(catchUpTimeoutMillis=12_345))
+            deadline = time.monotonic() + 1.5 * LONG_TIMEOUT
+            while time.monotonic() < deadline:
+                self.assertTrue(lives(), "under fsyncLock its new config waits to be written")
+                time.sleep(0.1)
+            self.assertEqual(self.primary.view_of(self.second)["configVersion"] + 1, self.primary.view_of(self.first)["configVersion"])
+        self.assertTrue(eventually(lambda: self.second.command("replSetGetConfig")["config"]["settings"]["catchUpTimeoutMillis"] == 12_345))
 
     def test_a_refused_connection_to_the_primary_does_not_wait_for_the_election_timeout(self):
         taken = []
@@ -75,6 +95,27 @@ class TheyKeepTheirPrimary(PartitionTest):
         print(f"      failover in {TRIALS} trials: {min(taken):.2f} to {max(taken):.2f} s", flush=True)
         # The timeout is counted from the last heartbeat, at most half a second before. A trial may need a second ballot.
         self.assertLess(sorted(taken)[len(taken) // 2], 0.8 * LONG_TIMEOUT)
+
+
+class WithoutChaining(PartitionTest):
+    """Who does not reach the primary has no source, and stands."""
+
+    OPTIONS = {"election_timeout_ms": LONG_TIMEOUT * 1000}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.group.reconfigure(lambda c: c["settings"].update(chainingAllowed=False))
+
+    def test_a_primary_that_reaches_its_majority_through_another_one_stays(self):
+        for _ in range(2):  # the wish of a member that sees no primary is refused again and again
+            term, stood = self.primary.term(), stands(self.first)
+            self.between(self.primary, self.first)
+            self.assertTrue(eventually(lambda: stands(self.first) > stood))
+            self.assertTrue(self.primary.is_primary())
+            self.doCleanups()
+            self.assertIs(self.group.settled(), self.primary)
+            self.assertEqual(self.primary.term(), term)
 
 
 class TheyElectAnother(PartitionTest):

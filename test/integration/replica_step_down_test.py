@@ -112,6 +112,21 @@ class Asked(unittest.TestCase):
         self.assertEqual(frozen.ask({"replSetFreeze": 0})["ok"], 1)
         self.assertEqual(frozen.ask({"replSetStepUp": 1})["ok"], 1)
 
+    def test_a_handoff_goes_to_the_next_best_when_one_may_not_stand(self):  # ELE-005
+        for frozen in self.others:  # whichever of them is asked first
+            heir = next(o for o in self.group.others(self.primary) if o is not frozen)
+            self.assertEqual(frozen.ask({"replSetFreeze": 60})["ok"], 1)
+            begun = time.monotonic()
+            self.assertEqual(self.primary.ask({"replSetStepDown": 30})["ok"], 1)
+            self.assertTrue(eventually(heir.is_primary, 8), "and not after an election timeout")
+            print(f"      a handoff past a frozen member took {time.monotonic() - begun:.2f} s", flush=True)
+            self.assertEqual(frozen.ask({"replSetFreeze": 0})["ok"], 1)
+            self.assertEqual(self.primary.ask({"replSetFreeze": 0})["ok"], 1)
+            self.assertTrue(eventually(lambda: self.group.settled() is heir))
+            self.primary.ask({"replSetStepUp": 1})
+            self.assertTrue(eventually(self.primary.is_primary, 8))
+            self.assertIs(self.group.settled(), self.primary)
+
     def test_a_handoff_skips_the_dry_run(self):
         asked = sum(o.metrics()["electionMetrics"]["stepUpCmd"]["called"] for o in self.others)
         timeouts = sum(o.metrics()["electionMetrics"]["electionTimeout"]["called"] for o in self.others)

@@ -99,6 +99,15 @@ class Asking(unittest.TestCase):
         self.assertNotIn("config", reply, "the asker has it")
         self.assertEqual(self.heartbeat(self.primary)["state"], 1)
 
+    def test_a_primary_says_when_it_was_elected(self):  # REP-038
+        elected = self.heartbeat(self.primary)["electionTime"]
+        self.assertNotIn("electionTime", self.heartbeat(self.voter))
+        own = next(m for m in self.primary.status()["members"] if m.get("self"))
+        self.assertEqual(own["electionTime"], elected)
+        self.assertTrue(eventually(lambda: self.voter.view_of(self.primary).get("electionTime") == elected))
+        self.assertEqual(self.voter.view_of(self.primary)["electionDate"], own["electionDate"])
+        self.assertNotIn("electionDate", self.voter.view_of(self.group.members[2]))
+
     def test_an_older_config_is_answered_with_the_newer_one(self):
         reply = self.heartbeat(self.voter, configVersion=self.config["version"] - 1)
         self.assertEqual(reply["config"]["version"], self.config["version"])

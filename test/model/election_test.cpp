@@ -33,5 +33,7 @@ TEST(Election, TwoMembersAndAnArbiter) {
   expectClean(check(elections({.members = members, .terms = kTerms, .standing = 1, .crashes = 1})));
 }
 
+TEST(Election, AHandoffComesToItsEndAlthoughOneMayNotStand) { expectClean(check(handoffs())); }
+
 }  // namespace
 }  // namespace troupe::model

@@ -183,12 +183,30 @@ Step<Topology> neverStandsAgain(const Real& real, const Now& now, const Election
   return real(now, e);
 }
 
+/// One that may not stand keeps that to itself.
+Step<Topology> refusesSilently(const Real& real, const Now& now, const StepUpRequest& e) {
+  Step<Topology> step = real(now, e);
+  if (!step.memory) step.effects.clear();
+  return step;
+}
+
+Step<Topology> asksNobodyElse(const Real&, const Now&, const StepUpRefusal&) { return Topology::stay(); }
+
+Step<Topology> asksTheSameOneAgain(const Real& real, const Now& now, const StepUpRefusal& e) {
+  Step<Topology> step = real(now, e);
+  if (step.memory && step.memory->handoff) step.memory->handoff->unwilling.clear();
+  for (auto& effect : step.effects)
+    if (auto* send = std::get_if<machines::Send<Topology>>(&effect)) send->to = e.from;
+  return step;
+}
+
 }  // namespace
 
 std::vector<Mutant> electionMutants() {
   constexpr const char* kTwo = "two primaries in one term";
   constexpr const char* kLeader = "leader of term";  // a fact
   constexpr const char* kMinority = "a primary that no majority has voted for";
+  constexpr const char* kNoOther = "no way to: another primary";
   constexpr const char* kUnvoted = "a term that began without a vote";
   return {
       {"elections", "a vote is not persisted", kMinority, voters(), on(voteNotPersisted)},
@@ -212,6 +230,9 @@ std::vector<Mutant> electionMutants() {
        on(arbiterStands)},
       {"elections", "an arbiter is elected", "a primary that may not be one", [] { return twoAndAnArbiter(false); },
        arbiterIsElected},
+      {"handoffs", "one that may not take over does not say so", kNoOther, handoffs, on(refusesSilently)},
+      {"handoffs", "a refusal ends the handoff", kNoOther, handoffs, on(asksNobodyElse)},
+      {"handoffs", "the one that refused is asked again", kNoOther, handoffs, on(asksTheSameOneAgain)},
       {"elections", "a candidate never tries again", "no way to: a primary", voters(1), on(neverStandsAgain)},
   };
 }

@@ -108,8 +108,11 @@ Model elections(const ElectionModel& options) {
   Model model;
   model.network = Network::kEverlasting;
   model.faults.crashes = options.crashes;
-  model.simplify<Topology>([](Snapshot<Topology>& now) {
-    for (auto& member : now.memory.members) member.heard = {0};
+  model.simplify<Topology>([allFollow = options.allFollow](Snapshot<Topology>& now) {
+    for (auto& member : now.memory.members) {
+      member.heard = {0};
+      if (allFollow) member.state = MemberState::kSecondary;
+    }
   });
   model.simplifyValue<VoteReply>([](VoteReply& reply) { reply.reason.clear(); });
   model.loseAll<HeartbeatRequest>();
@@ -137,6 +140,25 @@ Model elections(const ElectionModel& options) {
   model.never("a new primary has an older config than a majority", primaryOfAnOldConfig);
   model.goal("a primary", [](const machines::World& world) {
     return world.count<Topology>([](const auto& node) { return node.memory.phase == Phase::kPrimary; }) > 0;
+  });
+  return model;
+}
+
+Model handoffs() {
+  Model model = elections({.members = votingMembers(3), .terms = 2, .standing = 0, .allFollow = true});
+  model.network = Network::kFaulty;  // where a request is lost, an election timeout has to pass
+  model.firesOnlyIf<Topology, FreezeOver>();
+  model.firesOnlyIf<Topology, StepDownDeadline>();
+  model.client<Topology>("n1", StepUp{.skipDryRun = true});
+  model.client<Topology>("n1", StepDown{}, kAnyNumber);
+  model.client<Topology>("n2", Freeze{Millis(1000)});
+  model.comesOf<Topology, RefuseWrites>([](const NodeName&, const RefuseWrites& refused) {
+    return std::vector<Topology::Event>{WritesEnded{1, {}, refused.attempt}};
+  });
+  model.simplifyValue<StepUpRefusal>([](StepUpRefusal& refusal) { refusal.why.clear(); });
+  model.goal("another primary", [](const machines::World& world) {
+    return world.count<Topology>(
+               [](const auto& node) { return node.memory.phase == Phase::kPrimary && node.document.self != "n1"; }) > 0;
   });
   return model;
 }

@@ -12,7 +12,7 @@ namespace troupe::model {
 /// happen, by name:
 /// - Heartbeats are lost, and members count as alive: a leader is not told, and does not step down because it
 /// hears
-///   of nobody. (Takeovers, liveness, handoffs and new configs are for the simulator.)
+///   of nobody. (Takeovers, liveness and new configs are for the simulator.)
 /// - The reason that people are given for a refused vote is not looked at.
 struct ElectionModel {
   std::vector<replication::MemberConfig> members;
@@ -23,6 +23,7 @@ struct ElectionModel {
   /// explored. Planted bugs go without: they may break what that rests on.
   bool reduced = false;
   std::vector<int64_t> configVersions;  ///< which config each node has; absent: all the first one
+  bool allFollow = false;               ///< to each, the others are secondaries that have all it has
 };
 
 /// n1, n2 ...: voters of the same priority.
@@ -30,5 +31,9 @@ std::vector<replication::MemberConfig> votingMembers(int count);
 
 /// On an everlasting network: any number of losses and duplications, in any order. Its goal is a primary.
 Model elections(const ElectionModel& options);
+
+/// n1 is elected and steps down; n2, which it asks first, may have been frozen. Nobody stands unless it is asked to.
+/// The goal is that another one leads.
+Model handoffs();
 
 }  // namespace troupe::model

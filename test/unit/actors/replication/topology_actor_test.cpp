@@ -77,6 +77,112 @@ TEST_F(TopologyActorTest, StandsWithWhatItHasAppliedAtThatMoment) {
   }
 }
 
+/// Keeps what leaves for a member that is not there.
+class Kept final : public Route {
+ public:
+  void send(Envelope envelope) noexcept override { envelopes.push_back(std::move(envelope)); }
+  template <class T>
+  std::vector<T> all() const {
+    std::vector<T> found;
+    for (const Envelope& each : envelopes)
+      if (each.payload && each.payload.type() == machines::payloadTypeOf<T>())
+        found.push_back(*machines::fromPayload<T>(each.payload));
+    return found;
+  }
+  std::vector<Envelope> envelopes;
+};
+
+/// The same member, with another one in its config that has no vote, and of which the test plays the part.
+class WithAnotherMember : public TopologyActorTest {
+ protected:
+  WithAnotherMember() {
+    server.node.postOffice().setRoute("n2:1", other);
+    reconfigure(2, R"(, {"_id": 1, "host": "n2:1", "votes": 0, "priority": 0})");
+    EXPECT_EQ(config().members.size(), 2u);
+  }
+  const ReplicaSetConfig& config() const { return *server.server->membership->view()->config(); }
+  std::shared_ptr<commands::Exchange> reconfigure(int version, const std::string& others) {
+    auto exchange =
+        server.begin(parse(R"({"replSetReconfig": {"_id": "rs", "version": )" + std::to_string(version) +
+                           R"(, "members": [{"_id": 0, "host": "n1:1"})" + others + R"(]}, "force": true})"),
+                     "admin");
+    for (int steps = 0; !exchange->done && steps < 20; ++steps) server.node.advance(std::chrono::milliseconds(100));
+    return exchange;
+  }
+  template <class T>
+  void hear(const T& message) {
+    Envelope envelope;
+    envelope.to = server.node.address(kTopologyPath);
+    envelope.from = Address("n2:1", kTopologyPath);
+    envelope.payload = machines::toMessage(message);
+    server.node.postOffice().send(std::move(envelope));
+    server.node.run();
+  }
+  HeartbeatRequest heartbeat() const {
+    HeartbeatRequest request;
+    request.sender.from = "n2:1";
+    request.sender.config = config().configVersion();
+    request.sender.state = MemberState::kSecondary;
+    request.to = "n1:1";
+    request.setName = "rs";
+    return request;
+  }
+  Duration roundTrip() const { return server.server->membership->view()->contacts.at("n2:1").roundTrip; }
+
+  std::shared_ptr<Kept> other = std::make_shared<Kept>();
+};
+
+TEST_F(WithAnotherMember, MeasuresTheWayOfTheVeryHeartbeatThatIsAnswered) {
+  other->envelopes.clear();
+  server.node.advance(std::chrono::seconds(5));
+  const auto sent = other->all<HeartbeatRequest>();
+  ASSERT_GE(sent.size(), 2u);
+  ASSERT_GT(sent[1].sentAt, sent[0].sentAt);
+  HeartbeatReply reply;
+  reply.sender = heartbeat().sender;
+  reply.to = "n1:1";
+  reply.setName = "rs";
+  const auto now = std::chrono::duration_cast<std::chrono::microseconds>(server.time->now().time_since_epoch()).count();
+  reply.sentAt = now - 700;  // those before were lost
+  hear(reply);
+  EXPECT_EQ(roundTrip(), std::chrono::microseconds(700));
+  reply.sentAt = 0;
+  hear(reply);
+  reply.sentAt = now + 5'000'000;
+  hear(reply);
+  EXPECT_EQ(roundTrip(), std::chrono::microseconds(700)) << "neither says anything";
+}
+
+/// Its topology waits for the new config to be written, which fsyncLock holds up.
+TEST_F(WithAnotherMember, AnswersHeartbeatsWhileItsDocumentCannotBeWritten) {
+  EXPECT_TRUE(succeeds(R"({"fsync": 1, "lock": true})", "admin"));
+  const auto change = reconfigure(3, R"(, {"_id": 1, "host": "n2:1", "votes": 0, "priority": 0, "hidden": true})");
+  ASSERT_FALSE(change->done);
+  for (int i = 0; i < 300; ++i) {
+    other->envelopes.clear();
+    hear(heartbeat());
+    const auto answers = other->all<HeartbeatReply>();
+    ASSERT_EQ(answers.size(), 1u) << "of heartbeat " << i;
+    EXPECT_EQ(answers[0].sender.state, MemberState::kPrimary);
+    EXPECT_EQ(answers[0].sender.config, config().configVersion()) << "that which is written";
+  }
+  other->envelopes.clear();
+  EXPECT_TRUE(succeeds(R"({"fsyncUnlock": 1})", "admin"));
+  for (int steps = 0; !change->done && steps < 20; ++steps) server.node.advance(std::chrono::milliseconds(100));
+  EXPECT_TRUE(change->done);
+  EXPECT_LE(other->all<HeartbeatReply>().size(), 1u) << "one was kept to be taken in";
+  EXPECT_TRUE(config().members[1].hidden);
+}
+
+TEST_F(WithAnotherMember, SaysWhenItWasElected) {  // REP-038
+  hear(heartbeat());
+  const auto answers = other->all<HeartbeatReply>();
+  ASSERT_FALSE(answers.empty());
+  EXPECT_GT(answers.back().sender.electedAt, bson::Date{});
+  const auto status = server.run(parse(R"({"replSetGetStatus": 1})"), "admin");
+  EXPECT_EQ(status.view().at("members.0.electionDate").asDate(), answers.back().sender.electedAt);
+}
+
 /// Positions of members that are in an earlier term than this node has voted in do not count.
 TEST_F(TopologyActorTest, RequestsForVotesThatAreNoneRaiseNoTerm) {
   const int64_t term = server.server->progress->report().term;

@@ -227,7 +227,8 @@ class Cluster {
       pending_.push_back({clock_, order_++, host, host, event, "report"});
     };
     if (const auto* drain = std::get_if<Drain>(&action)) soon(DrainDone{drain->term});
-    if (std::holds_alternative<RefuseWrites>(action)) soon(WritesEnded{memory(host).term, memory(host).applied});
+    if (const auto* refuse = std::get_if<RefuseWrites>(&action))
+      soon(WritesEnded{memory(host).term, memory(host).applied, refuse->attempt});
     if (const auto* catchUp = std::get_if<CatchUp>(&action); catchUp && answersCatchUp)
       soon(AppliedAdvanced{catchUp->target});
     if (const auto* end = std::get_if<Conclude>(&action)) nodes_[host].concluded[end->command] = end->outcome;

@@ -346,12 +346,15 @@ TEST(Fetching, AWinnerAlsoAsksMembersThatFailedItAsSources) {  // ELE-019
 TEST(Fetching, ACatchUpIsFruitlessAfterTwoLooksWithoutASource) {
   Fetcher now = after(stopped(), CatchUpTo{entryAt(120)}).next;
   for (const int looks : {1, 2, 2}) {
-    now = after(now, Candidates{}).next;
+    const FetchOutcome out = after(now, Candidates{});
+    now = out.next;
     EXPECT_EQ(now.memory.fruitless, looks);
+    EXPECT_EQ(performed<EndCatchUp>(out).has_value(), looks == 2) << "told again and again: it may be lost";
   }
   now = after(now, around()).next;
   EXPECT_EQ(now.memory.fruitless, 0) << "somebody has come";
   EXPECT_EQ(after(choosing(), Candidates{}).next.memory.fruitless, 0) << "a follower goes on looking";
+  EXPECT_FALSE(performed<EndCatchUp>(after(after(choosing(), Candidates{}).next, Candidates{})));
 }
 
 /// Writes wait for its followers.

@@ -143,6 +143,112 @@ TEST(Heartbeats, OfThePrimaryPutElectionsOff) {  // REP-042
       << "nor those of a primary of an older term";
 }
 
+/// "c" follows "b", which hears of the primary "a" that "c" hears nothing of.
+Snapshot<Topology> behindAnother() {
+  Snapshot<Topology> now = memberOf(kConfig, "c:1");
+  now.memory.source = "b:1";
+  viewOf(now, "a:1").heard.clear();
+  viewOf(now, "a:1").state = MemberState::kUnknown;
+  return now;
+}
+HeartbeatReply answerOfB(const NodeName& primary, int64_t term = 3) {
+  HeartbeatReply reply = shown(memberOf(kConfig, "b:1", Phase::kFollower, term), "c:1");
+  reply.sender.primary = primary;
+  return reply;
+}
+
+TEST(Heartbeats, OfASourceThatSeesThePrimaryPutElectionsOff) {  // REP-032
+  const auto timeout = armed<ElectionTimeout>(when(behindAnother(), answerOfB("a:1")));
+  ASSERT_TRUE(timeout);
+  EXPECT_EQ(timeout->delay, Secs(1));
+  EXPECT_EQ(timeout->spread, Millis(150));
+  EXPECT_FALSE(armed<ElectionTimeout>(when(behindAnother(), answerOfB("")))) << "it sees none";
+  EXPECT_FALSE(armed<ElectionTimeout>(when(behindAnother(), answerOfB("a:1", 2)))) << "one of an older term";
+  EXPECT_FALSE(armed<ElectionTimeout>(when(behindAnother(), answerOfB("c:1")))) << "this node itself has been one";
+  Snapshot<Topology> elsewhere = behindAnother();
+  elsewhere.memory.source = "";
+  EXPECT_FALSE(armed<ElectionTimeout>(when(elsewhere, answerOfB("a:1")))) << "only of the source";
+}
+
+TEST(Heartbeats, OfASourceThatMayNotHaveNoticedPutNoElectionOff) {  // REP-032, ELE-001
+  Snapshot<Topology> now = when(behindAnother(), shown(memberOf(kConfig, "a:1", Phase::kPrimary), "c:1")).next;
+  now = when(now, Unreachable{"a:1"}).next;
+  const Outcome first = when(now, answerOfB("a:1"));
+  EXPECT_FALSE(armed<ElectionTimeout>(first)) << "it may have said that before it lost the primary, too";
+  const Outcome second = when(first.next, answerOfB("a:1"));
+  EXPECT_EQ(armed<ElectionTimeout>(second)->delay, Secs(1)) << "it still sees it";
+  const Outcome lost = when(second.next, answerOfB(""));
+  EXPECT_EQ(armed<ElectionTimeout>(lost)->delay, Millis(50)) << "as if its own connection had been refused";
+  EXPECT_FALSE(armed<ElectionTimeout>(when(lost.next, answerOfB("")))) << "once";
+  const Outcome anew = when(when(second.next, Unreachable{"a:1"}).next, answerOfB("a:1"));
+  EXPECT_FALSE(armed<ElectionTimeout>(anew)) << "it went out of reach once more";
+}
+
+TEST(Heartbeats, OfASourceEndAnElectionThatIsForWantOfAPrimary) {  // REP-032
+  const Snapshot<Topology> dry = when(behindAnother(), ElectionTimeout{}).next;
+  ASSERT_EQ(dry.memory.phase, Phase::kDryRun);
+  const Outcome out = when(dry, answerOfB("a:1"));
+  EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+  EXPECT_EQ(armed<ElectionTimeout>(out)->delay, Secs(1));
+  Snapshot<Topology> wanted = when(behindAnother(), StepUp{}).next;
+  EXPECT_EQ(phaseAfter(when(wanted, answerOfB("a:1"))), Phase::kDryRun) << "an operator wants it";
+}
+
+TEST(Heartbeats, OfASourceKeepItsReaderFromStandingAgainAndAgain) {  // REP-032
+  Cluster set = Cluster::running(kConfig);
+  const NodeName primary = set.primary(), far = set.others()[0], between = set.others()[1];
+  set.memory(far).source = between;
+  set.cut(far, primary);
+  set.report(far, Unreachable{primary});
+  set.run(Secs(2));
+  set.forget();
+  set.run(Secs(20));
+  EXPECT_TRUE(set.sent<VoteRequest>().empty());
+  set.kill(primary);
+  set.report(between, Unreachable{primary});
+  const Millis crash = set.clock();
+  EXPECT_NE(set.runUntilPrimary(), primary);
+  EXPECT_LE(set.clock() - crash, Secs(1));
+}
+
+TEST(Heartbeats, TellWhenAPrimaryWasElected) {  // REP-038
+  Snapshot<Topology> leading = when(memberOf(kConfig, "a:1", Phase::kPrimary), Elected{2, {555}}).next;
+  EXPECT_EQ(leading.memory.electedAt, bson::Date{}) << "of another term";
+  leading = when(leading, Elected{3, {777}}).next;
+  const HeartbeatReply reply = answer(when(leading, requestFrom(memberOf(kConfig, "b:1"), "a:1")));
+  EXPECT_EQ(reply.sender.electedAt, bson::Date{777});
+  Snapshot<Topology> following = when(memberOf(kConfig, "b:1"), reply).next;
+  EXPECT_EQ(viewOf(following, "a:1").electedAt, bson::Date{777});
+  following = when(following, shown(memberOf(kConfig, "a:1"), "b:1")).next;
+  EXPECT_EQ(viewOf(following, "a:1").electedAt, bson::Date{}) << "it leads no more";
+  const Outcome over = when(leading, requestFrom(memberOf(kConfig, "b:1", Phase::kFollower, 4), "a:1"));
+  EXPECT_EQ(over.next.memory.electedAt, bson::Date{});
+}
+
+TEST(Heartbeats, BringBackWhenTheyWereSent) {
+  HeartbeatRequest request = requestFrom(memberOf(kConfig, "a:1"), "b:1");
+  request.sentAt = 4711;
+  EXPECT_EQ(answer(when(memberOf(kConfig, "b:1"), request)).sentAt, 4711);
+}
+
+TEST(Heartbeats, AreAnsweredByOneThatCanTakeNothingIn) {
+  Snapshot<Topology> now = memberOf(kConfig, "b:1");
+  now.memory.applied = opTime(3, 7);
+  HeartbeatRequest request = requestFrom(memberOf(kConfig, "a:1", Phase::kPrimary, 9), "b:1");
+  request.sentAt = 12;
+  const auto reply = answerUnheard(now, request);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->to, "a:1");
+  EXPECT_EQ(reply->sender.from, "b:1");
+  EXPECT_EQ(reply->sender.term, 3) << "it has taken nothing in";
+  EXPECT_EQ(reply->sender.applied, opTime(3, 7));
+  EXPECT_EQ(reply->sentAt, 12);
+  HeartbeatRequest stranger = request;
+  stranger.setName = "other";
+  EXPECT_FALSE(answerUnheard(now, stranger));
+  EXPECT_FALSE(answerUnheard(memberOf(kConfig, "x:1"), request)) << "its config does not name it";
+}
+
 TEST(Heartbeats, OfThePrimaryEndAnElectionThatIsForWantOfOne) {  // REP-042
   Snapshot<Topology> dry = when(memberOf(kConfig, "b:1"), ElectionTimeout{}).next;
   EXPECT_EQ(phaseAfter(when(dry, shown(memberOf(kConfig, "a:1", Phase::kPrimary), "b:1"))), Phase::kFollower);

@@ -60,6 +60,27 @@ TEST(MemberViews, ReportsOmitMembersThatAreDown) {  // REP-049
   EXPECT_TRUE(reportFor(Turn(now), "b:1").others.empty());
 }
 
+TEST(MemberViews, ReportsOfPositionsAreSignsOfLife) {  // REP-050
+  const Outcome out = when(alone(), MembersHeard{{{"b:1", 0, opTime(3, 4)}, {"c:1", 1, opTime(3, 5)}}});
+  Snapshot<Topology> now = out.next;
+  EXPECT_EQ(viewOf(now, "b:1").heard, std::set<int32_t>{0});
+  EXPECT_EQ(viewOf(now, "c:1").heard, std::set<int32_t>{1});
+  EXPECT_EQ(viewOf(now, "c:1").applied, opTime(3, 5));
+  EXPECT_EQ(armed<LivenessTimeout>(out)->delay, Secs(1));
+  now = when(now, MembersHeard{{{"c:1", 0, opTime(3, 2)}, {"a:1", 0, {}}, {"z:1", 0, {}}, {"b:1", 2, {}}}}).next;
+  EXPECT_EQ(viewOf(now, "c:1").applied, opTime(3, 5)) << "an older report";
+  EXPECT_EQ(viewOf(now, "b:1").heard, std::set<int32_t>{0}) << "in a set of three, nobody is two away";
+}
+
+TEST(MemberViews, APrimaryThatReachesAMajorityThroughReportsAloneStaysPrimary) {  // REP-052, ELE-032
+  Snapshot<Topology> now = memberOf(kConfig, "a:1", Phase::kPrimary);
+  viewOf(now, "b:1").heard.clear();
+  now = when(now, MembersHeard{{{"b:1", 1, {}}}}).next;
+  now = when(now, LivenessTimeout{"c:1", 0}).next;
+  EXPECT_EQ(now.memory.phase, Phase::kPrimary) << "somebody has reported for b";
+  EXPECT_EQ(phaseAfter(when(now, LivenessTimeout{"b:1", 1})), Phase::kFollower);
+}
+
 TEST(MemberViews, RumoursDieBecauseEachTellingMakesThemMoreDistant) {
   EXPECT_EQ(maxDistance(configOf({"a:1", "b:1"})), 0);
   EXPECT_EQ(maxDistance(kConfig), 1);

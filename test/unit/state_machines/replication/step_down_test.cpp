@@ -121,6 +121,78 @@ TEST(StepDown, HandsOverToTheBestOfThoseWhoHaveCaughtUp) {  // ELE-005
   EXPECT_EQ(said<StepUpRequest>(asked(primary(10, 9, config))).at(0).first, "b:1");
 }
 
+/// The former primary after it has handed over to "b"; "c" is as good.
+Outcome handedOver() { return asked(primary(10, 10)); }
+StepUpRefusal refusalOf(const NodeName& host, int64_t term = 3) { return {host, term, "it is frozen"}; }
+
+TEST(StepDown, AsksTheNextBestWhenOneMayNotStand) {  // ELE-005
+  const Outcome first = handedOver();
+  ASSERT_EQ(said<StepUpRequest>(first).at(0).first, "b:1");
+  const Outcome second = when(first.next, refusalOf("b:1"));
+  ASSERT_EQ(said<StepUpRequest>(second).size(), 1u);
+  EXPECT_EQ(said<StepUpRequest>(second)[0].first, "c:1");
+  EXPECT_EQ(said<StepUpRequest>(second)[0].second.term, 3);
+  const Outcome third = when(second.next, refusalOf("c:1"));
+  EXPECT_TRUE(said<StepUpRequest>(third).empty()) << "there is nobody left";
+  EXPECT_FALSE(third.next.memory.handoff);
+}
+
+TEST(StepDown, AsksOneAtATime) {  // ELE-005
+  const Snapshot<Topology> second = when(handedOver().next, refusalOf("b:1")).next;
+  EXPECT_TRUE(said<StepUpRequest>(when(second, refusalOf("b:1"))).empty()) << "a refusal may come twice";
+  EXPECT_TRUE(said<StepUpRequest>(when(handedOver().next, refusalOf("c:1"))).empty()) << "it was not asked";
+  EXPECT_TRUE(said<StepUpRequest>(when(handedOver().next, refusalOf("b:1", 2))).empty()) << "of another term";
+}
+
+TEST(StepDown, AsksTheNextBestWhenOneIsOutOfReach) {  // ELE-005
+  EXPECT_EQ(said<StepUpRequest>(when(handedOver().next, Unreachable{"b:1"})).at(0).first, "c:1");
+  EXPECT_TRUE(said<StepUpRequest>(when(handedOver().next, Unreachable{"c:1"})).empty());
+}
+
+TEST(StepDown, AsksNobodyElseOnceSomebodyStands) {  // ELE-005
+  const Snapshot<Topology> later = when(handedOver().next, at("c:1", 10, 4)).next;
+  EXPECT_FALSE(later.memory.handoff);
+  EXPECT_TRUE(said<StepUpRequest>(when(later, refusalOf("b:1"))).empty());
+  EXPECT_FALSE(when(handedOver().next, FreezeOver{}).next.memory.handoff) << "it may stand itself again";
+}
+
+TEST(StepDown, OneThatMayNotTakeOverSaysSo) {  // ELE-005
+  Snapshot<Topology> frozen = memberOf(kConfig, "b:1");
+  frozen.memory.frozen = true;
+  const auto refusals = said<StepUpRefusal>(when(frozen, StepUpRequest{"a:1", 3}));
+  ASSERT_EQ(refusals.size(), 1u);
+  EXPECT_EQ(refusals[0].first, "a:1");
+  EXPECT_EQ(refusals[0].second.from, "b:1");
+  EXPECT_EQ(refusals[0].second.term, 3);
+  EXPECT_NE(refusals[0].second.why, "");
+  EXPECT_TRUE(said<StepUpRefusal>(when(frozen, StepUpRequest{"a:1", 2})).empty()) << "somebody has stood since";
+  EXPECT_EQ(phaseAfter(when(memberOf(kConfig, "b:1"), StepUpRequest{"a:1", 4})), Phase::kCandidate)
+      << "it has not heard of the term before";
+}
+
+TEST(StepDown, AHandoffThatTheBestRefusesIsStillFasterThanTheElectionTimeout) {  // ELE-005
+  Cluster set = Cluster::running(configOf({"a:1", "b:1", "c:1", "d:1", "e:1"}));
+  const NodeName old = set.primary();
+  std::vector<NodeName> others = set.others();
+  for (size_t i = 0; i + 1 < others.size(); ++i) set.command(others[i], Freeze{Secs(60)});
+  const Millis asked = set.clock();
+  set.command(old, StepDown{});
+  EXPECT_EQ(set.runUntilPrimary(), others.back());
+  EXPECT_LE(set.clock() - asked, Millis(100));
+}
+
+TEST(StepDown, WhatAnEarlierAttemptHasFoundSaysNothing) {
+  const Outcome failed = when(when(primary(9, 9), StepDown{}).next, StepDownDeadline{});
+  ASSERT_EQ(phaseAfter(failed), Phase::kPrimary);
+  Snapshot<Topology> again = when(failed.next, StepDown{}).next;
+  viewOf(again, "b:1").applied = opTime(3, 10);
+  const int32_t attempt = again.memory.stepDown->number;
+  const Outcome late = when(again, WritesEnded{3, opTime(3, 10), attempt - 1});
+  EXPECT_EQ(phaseAfter(late), Phase::kSteppingDown) << "writes were accepted after that";
+  EXPECT_EQ(phaseAfter(when(late.next, WritesEnded{3, opTime(3, 10), attempt})), Phase::kFollower);
+  EXPECT_EQ(did<RefuseWrites>(when(failed.next, StepDown{}))->attempt, attempt);
+}
+
 TEST(StepDown, WithoutHandoffTheSetWaitsForTheElectionTimeout) {  // ELE-006
   EXPECT_TRUE(said<StepUpRequest>(asked(primary(10, 10), {.handoff = false})).empty());
   EXPECT_TRUE(said<StepUpRequest>(asked(primary(10, 10), {.force = true})).empty());

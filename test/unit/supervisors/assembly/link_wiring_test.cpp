@@ -14,7 +14,7 @@ TEST(LinkWiring, ANodeWithoutKeyAndLeaveRefusesWithAHint) {
   AssemblyOptions options;
   options.links.emplace();
   const auto network = transport::makeTcpNetwork();
-  const auto links = makeLinks(node, *network, options, log);
+  const auto links = makeLinks(node, *network, options, log, nullptr);
   ASSERT_TRUE(links.isOK());
   auto connecting = (*links)->settings().connect("b:2");
   ASSERT_TRUE(connecting.outcome.isReady());

@@ -1,0 +1,100 @@
+// What reports of positions say of members that are alive (REP-049, REP-050).
+#include "actors/replication/progress_reporter.hpp"
+
+#include <gmock/gmock.h>
+
+#include "test/probe/test_kit.hpp"
+
+namespace troupe::replication {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+ReplicaSetConfig configOfFour() {
+  ReplicaSetConfig config;
+  config.id = "rs";
+  for (const char* host : {"a:1", "b:1", "c:1", "p:1"}) {
+    MemberConfig member;
+    member.id = static_cast<int32_t>(config.members.size());
+    member.host = host;
+    config.members.push_back(member);
+  }
+  config.settings.electionTimeoutMillis = Millis(10'000);
+  return config;
+}
+
+/// The reporter of "a", which fetches from "p"; "b" fetches from it, and "c" from "b".
+class ProgressReporterTest : public ::testing::Test {
+ protected:
+  ProgressReporterTest() {
+    ReplicaView view;
+    view.topology.document.self = "a:1";
+    view.topology.document.config = configOfFour();
+    membership.publish(view);
+    progress.setRole({configOfFour(), "a:1", 1, false});
+    source.alwaysAnswer<PositionReport>([this](const PositionReport& report) {
+      reported = report.positions;
+      return CommitPointNews{"p:1", 1, configOfFour().configVersion(), {}};
+    });
+    kit.start<ProgressReporter>(kProgressPath, ProgressReporter::Parts{progress, membership, [] { return "p:1"; },
+                                                                       [](AppliedAdvanced) {}, [](MemberAdvanced) {},
+                                                                       [this](MembersHeard news) {
+                                                                         for (auto& each : news.members)
+                                                                           heard.push_back(std::move(each));
+                                                                       }});
+    kit.run();
+  }
+  static MemberPosition at(const NodeName& host, int32_t distance) { return {host, {1, {++seconds, 1}}, {}, distance}; }
+  void reportOfB(int32_t distanceOfC) {
+    const PositionReport report{"b:1", 1, configOfFour().configVersion(), {at("b:1", 0), at("c:1", distanceOfC)}};
+    below.ask(kit.address(kProgressPath), report).expectAnswer<CommitPointNews>();
+  }
+  /// As the source has heard of it last; -1: not at all.
+  int32_t reportedDistance(const NodeName& host) const {
+    for (const MemberPosition& each : reported)
+      if (each.host == host) return each.distance;
+    return -1;
+  }
+  std::vector<std::pair<NodeName, int32_t>> takeHeard() {
+    std::vector<std::pair<NodeName, int32_t>> found;
+    for (const Heard& each : heard) found.emplace_back(each.host, each.distance);
+    heard.clear();
+    return found;
+  }
+
+  static inline uint32_t seconds = 0;
+  ReplicationProgress progress;
+  Membership membership{"rs", "a:1"};
+  std::vector<Heard> heard;
+  std::vector<MemberPosition> reported;
+  probe::TestKit kit{"a:1"};
+  probe::Probe source = kit.probe("p:1", kProgressPath), below = kit.probe("b:1", kProgressPath);
+};
+
+TEST_F(ProgressReporterTest, TellsTheTopologyOfEachSignOfLifeOverItsDistance) {
+  reportOfB(1);
+  EXPECT_THAT(takeHeard(), ElementsAre(std::pair("b:1", 0), std::pair("c:1", 1)));
+  reportOfB(1);
+  EXPECT_THAT(takeHeard(), IsEmpty()) << "reports may come with every write";
+  kit.advance(2s);
+  reportOfB(0);
+  EXPECT_THAT(takeHeard(), ElementsAre(std::pair("b:1", 0))) << "b has heard nothing of c for long";
+}
+
+TEST_F(ProgressReporterTest, PassesSignsOfLifeOnAsLongAsTheyAreFresh) {
+  reportOfB(1);
+  kit.advance(10ms);
+  EXPECT_EQ(reportedDistance("a:1"), 0);
+  EXPECT_EQ(reportedDistance("b:1"), 1);
+  EXPECT_EQ(reportedDistance("c:1"), 2);
+  kit.advance(6s);
+  reportOfB(0);
+  kit.advance(5s);
+  EXPECT_EQ(reportedDistance("b:1"), 1);
+  EXPECT_EQ(reportedDistance("c:1"), 0) << "its position is passed on, and no sign of life";
+}
+
+}  // namespace
+}  // namespace troupe::replication
