@@ -262,4 +262,14 @@ TEST_F(CollectionTest, CurrentOpShowsWhichLocksAreHeldAndWaitedFor) {
   EXPECT_TRUE(read->done && write->done);
 }
 
+TEST_F(CollectionTest, WhatIsKeptOfSessionsIsAsTheServerMakesIt) {
+  for (const char* name : {"system.sessions", "transactions", "image_collection"}) {
+    const std::string start = R"({"create": ")" + std::string(name) + "\"";
+    EXPECT_EQ(code(start + R"(, "capped": true, "size": 4096})", "config"), 72) << name;
+    EXPECT_EQ(code(start + R"(, "viewOn": "c", "pipeline": []})", "config"), 73) << name;
+    EXPECT_EQ(code(start + "}", "config"), 0) << name;
+  }
+  EXPECT_EQ(code(R"({"create": "transactions", "capped": true, "size": 4096})"), 0) << "of another database";
+}
+
 }  // namespace troupe::commands
