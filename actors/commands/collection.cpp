@@ -183,6 +183,9 @@ Status checkDropDatabase(const Request& request) {
   return {ErrorCode(5255100), "the value of dropDatabase must be 1: the database is that of the command"};
 }
 
+/// Nobody can create anything in the database meanwhile.
+constexpr std::chrono::minutes kMostPatience(10);
+
 using PendingDrop = std::optional<storage::PendingDatabaseDrops::Drop>;
 
 /// On a member: the collections go first, and a majority has to know it before the database goes, so that no rollback
@@ -208,7 +211,7 @@ Task<Status> dropItsCollections(Request& request, AuthorizedDatabase database, P
   operation.recoveryUnit().releaseSession();
   const storage::WriteConcern wanted = std::exchange(operation.writeConcern, {});
   operation.writeConcern.majority = true;
-  operation.writeConcern.timeout = wanted.timeout;
+  operation.writeConcern.timeout = wanted.timeout.value_or(kMostPatience);
   const Status known = co_await awaitWriteConcern(request);
   operation.writeConcern = wanted;
   co_return known;

@@ -131,6 +131,7 @@ StatusWith<std::shared_ptr<const EvaluatedLet>> evaluatedLet(const Request& requ
 struct BatchState {
   int64_t returned = 0;
   bool exhausted = false;
+  bool isOnly = false;  ///< nobody can ask for what it does not hold
 };
 
 /// A tailable cursor outlives the end of its results, once it has a position to go on from.
@@ -180,7 +181,11 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
         break;
       }
       push(next->document);
-      TROUPE_CO_TRY(request.accountForMessages());
+      // Where the node is full a batch ends early: without an answer the cursor would be lost with what it has read.
+      if (const Status room = request.accountForMessages(); !room.isOK()) {
+        if (state.isOnly) co_return room;
+        break;
+      }
     }
     if (!next->isDocument() || state.returned % kResultsPerLook == 0) {
       if (Status status = co_await letOthersRun(request, *cursor.stream, lastYield); !status.isOK()) co_return status;
@@ -367,6 +372,7 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
   bson::Builder& reply = request.reply();
   reply.openDocument("cursor").openArray("firstBatch");
   BatchState state;
+  state.isOnly = single;
   if (!limit.documents || *limit.documents > 0) {
     if (Status status = co_await fillBatch(request, *cursor, limit, state); !status.isOK()) co_return status;
   }
@@ -401,6 +407,7 @@ Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::uniq
   bson::Builder& reply = request.reply();
   reply.openDocument("cursor").openArray("firstBatch");
   BatchState state;
+  state.isOnly = true;
   if (Status status = co_await fillBatch(request, unregistered, limit, state); !status.isOK()) co_return status;
   reply.close();
   noteResults(request, unregistered, state.returned);

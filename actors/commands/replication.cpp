@@ -208,7 +208,10 @@ Task<Status> resizeOplog(Request& request) {
     limits.minRetentionMillis = static_cast<int64_t>(hours.toDouble() * kMillisInHour);
   }
   if (size) TROUPE_CO_TRY(co_await keepSizeOfLog(request, limits.maxBytes));
-  server.oplog->markers().setLimits(limits);
+  storage::OplogLimits now = server.oplog->markers().limits();  // another command may have changed them meanwhile
+  if (size) now.maxBytes = limits.maxBytes;
+  if (hours) now.minRetentionMillis = limits.minRetentionMillis;
+  server.oplog->markers().setLimits(now);
   co_return Status::OK();
 }
 

@@ -236,6 +236,8 @@ std::optional<std::chrono::milliseconds> IndexBuild::pauseAfter(const Status& ou
     return std::nullopt;
   }
   const auto options = server_.writes.retryOptions ? server_.writes.retryOptions() : storage::ConflictRetryOptions{};
+  // A slice may have written much before it was refused.
+  if (builder_->documentsScanned() > std::exchange(scannedWhenRefused_, builder_->documentsScanned())) refusals_ = 0;
   if (++refusals_ > options.temporarilyUnavailableMaxRetries) return std::nullopt;
   return options.temporarilyUnavailableBackoffBase * refusals_;
 }

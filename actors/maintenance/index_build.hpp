@@ -69,8 +69,9 @@ class IndexBuild final : public Actor {
   std::optional<storage::IndexBuilder> builder_;  ///< once it is set up, unless there is nothing to scan
   std::vector<bson::Uuid> others_;                ///< builds under way that make some of its indexes
   int64_t estimated_ = 0;                         ///< documents of the collection at the set-up
-  int refusals_ = 0;                              ///< slices on end that the cache had no room for
-  int64_t conflicts_ = 0;                         ///< batches run again because writers were there first
+  int64_t scannedWhenRefused_ = 0;                ///< documents
+  int refusals_ = 0;       ///< slices on end that the cache had no room for, without a document between
+  int64_t conflicts_ = 0;  ///< batches run again because writers were there first
 };
 
 }  // namespace troupe::maintenance

@@ -263,39 +263,62 @@ std::vector<BatchWriter::Share> BatchWriter::spreadSessions(const OplogBatch& ba
 /// Writing the few entries takes less time than waking another thread for them, so it begins on this one. It is the
 /// pool's nevertheless: it goes on when the task that awaits it has gone.
 Task<void> BatchWriter::runInTurn(std::shared_ptr<Writing> writing) {
-  const bool isWritten = tryTogether(*writing);
+  StatusWith<bool> isWritten = false;
+  try {
+    isWritten = tryTogether(*writing);
+  } catch (const std::exception& failure) {  // with the commit or after it: nobody knows what was written
+    isWritten = Status(ErrorCode::kInternalError, std::string("the end of a batch failed: ") + failure.what());
+  }
   for (size_t i = 0; i < writing->shares.size(); ++i) {
-    if (isWritten) writing->end(Status::OK());
+    if (!isWritten.isOK()) writing->end(isWritten.status());
+    else if (*isWritten) writing->end(Status::OK());
     else co_await finishShare(writing, i);
   }
 }
 
-/// What is thrown is met again, and reported, by the writers of the shares.
-bool BatchWriter::tryTogether(const Writing& writing) {
-  try {
-    return writeTogether(writing);
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
 /// Documents and the records of their sessions, as a primary commits them: one storage transaction costs less than two.
-/// Whatever stands in the way, a conflict or a unit that is too large, is left to the writers of the shares.
-bool BatchWriter::writeTogether(const Writing& writing) {
+/// Batches whose sessions keep images come here without their documents (`carryOut`): images are read from what was
+/// committed. Whatever stands in the way, a conflict or a unit that is too large, is left to the writers of the shares,
+/// and what stands in the way of one batch may do so for the next ones.
+bool BatchWriter::tryTogether(const Writing& writing) {
   const OplogBatch& batch = writing.holding->batch;
   const bool hasBoth = writing.shares.size() == 2 && writing.firstOfSessions == 1;
   if (!hasBoth || batch.count > options_.entriesPerWriter) return false;
-  const Entries documents = writing.shares.front(), sessions = writing.shares.back();
+  if (apart_ > 0) {
+    --apart_;
+    return false;
+  }
+  Share documents = writing.shares.front();
+  // The engine takes no time that is older than the first one of a unit; shares are in the order of collections.
+  const auto isOlder = [](const OplogEntry* a, const OplogEntry* b) {
+    return a->opTime.timestamp < b->opTime.timestamp;
+  };
+  std::ranges::sort(documents, isOlder);
+  const Entries sessions = writing.shares.back();
+  if (sessions.front()->opTime.timestamp < documents.front()->opTime.timestamp) return false;
   const TimePoint begun = node_.environment().now();
   const auto operation = operationFor(batch);
   storage::WriteUnitOfWork together(operation->recoveryUnit());
-  storage::UnitLimits limits = options_.unit;
-  const auto applied = applyInUnit(applier_, *operation, documents, limits);
-  if (!applied.isOK() || *applied < documents.size()) return false;
-  const auto put = sessions_.putInUnit(*operation, sessions, limits);
-  if (!put.isOK() || *put < sessions.size() || !together.commit().isOK()) return false;
+  if (!writeTogether(*operation, documents, sessions) || !together.commit().isOK()) {
+    apart_ = kBatchesApart;
+    return false;
+  }
   noteUnit(*documents.front(), documents.size(), begun);
   return true;
+}
+
+/// What is thrown is met again, and reported, by the writers of the shares.
+bool BatchWriter::writeTogether(OperationContext& operation, Entries documents, Entries sessions) {
+  storage::UnitLimits limits = options_.unit;
+  limits.mayShrink = false;
+  try {
+    const auto applied = applyInUnit(applier_, operation, documents, limits);
+    if (!applied.isOK() || *applied < documents.size()) return false;
+    const auto put = sessions_.putInUnit(operation, sessions, limits);
+    return put.isOK() && *put == sessions.size();
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 Task<void> BatchWriter::runShare(std::shared_ptr<Writing> writing, size_t share) {

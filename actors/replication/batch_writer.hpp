@@ -79,6 +79,7 @@ class BatchWriter {
  private:
   struct Holding;
   struct Writing;
+  static constexpr int kBatchesApart = 16;
   using Share = std::vector<const storage::OplogEntry*>;
   using Entries = std::span<const storage::OplogEntry* const>;
 
@@ -98,7 +99,7 @@ class BatchWriter {
   Task<void> runInTurn(std::shared_ptr<Writing> writing);
   /// The shares of a small batch in one unit of work; false: nothing of them was written.
   bool tryTogether(const Writing& writing);
-  bool writeTogether(const Writing& writing);
+  bool writeTogether(storage::OperationContext& operation, Entries documents, Entries sessions);
   Task<void> finishShare(std::shared_ptr<Writing> writing, size_t share);
   Task<Status> writeShare(std::shared_ptr<Writing> writing, size_t share);
   /// Entries of one collection.
@@ -119,6 +120,7 @@ class BatchWriter {
   const storage::OperationApplier applier_;
   const storage::AppliedSessions sessions_;
   const std::function<void(const AppliedUnit&)> applied_;
+  int apart_ = 0;  ///< small batches that are not tried in one unit, since one before them failed
   std::atomic<bool> begun_{false};
   std::atomic<int64_t> units_{0}, conflicts_{0};
 };

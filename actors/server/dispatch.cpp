@@ -397,10 +397,7 @@ void writeError(wire::MessageBuilder& reply, const Status& status) {
 /// Every command has a limit of its own, below that of a message, which no client could read.
 Status checkReplySize(Request& request) {
   constexpr size_t kOthers = 64 * 1024;  // what is appended to each reply
-  if (request.reply().size() + kOthers <= static_cast<size_t>(wire::kMaxMessageSize)) {
-    // A write that was done is answered in any case: its rows were charged where they were made.
-    return request.command->access == Access::kRead ? request.accountForMessages() : Status::OK();
-  }
+  if (request.reply().size() + kOthers <= static_cast<size_t>(wire::kMaxMessageSize)) return Status::OK();
   return {ErrorCode::kBSONObjectTooLarge,
           "the reply of " + std::string(request.commandName()) + " is larger than a message may be: ask for less"};
 }
@@ -439,7 +436,10 @@ Task<void> dispatch(Request& request) {
   }
   // The snapshot goes first, so that neither this wait nor a slow client holds it.
   if (operation.hasRecoveryUnit()) operation.recoveryUnit().releaseSession();
-  if (admitted && awaitsWriteConcern(request, status)) co_await finishWrites(request);
+  if (admitted && awaitsWriteConcern(request, status)) {
+    request.stopAccounting();  // what many wait for needs memory, too
+    co_await finishWrites(request);
+  }
   appendTimes(request);
   appendReplicationMetadata(request);
   operation.metrics.replyBytes = static_cast<int64_t>(request.reply().size());

@@ -15,10 +15,9 @@ bson::Element Request::given(std::string_view name) const {
 }
 
 Status Request::accountForMessages() {
+  if (rawBatch) return Status::OK();
   if (!counted_) counted_ = isTrusted(server_, client_) ? wire_.bytes() : 0;
-  size_t bytes = *counted_ + reply_.body().size();
-  if (rawBatch) bytes += rawBatch->documents.size();
-  return held_.grow(operation_.services().memory, static_cast<int64_t>(bytes));
+  return held_.grow(operation_.services().memory, static_cast<int64_t>(*counted_ + reply_.body().size()));
 }
 
 StatusWith<std::vector<bson::View>> Request::documents(std::string_view name) const {

@@ -156,8 +156,12 @@ class Request {
   void replyWithBatch(std::string_view ns, const std::vector<bson::Document>& documents);
   /// Counts the bytes of the request and of the reply so far for the node, until the reply is sent; to be called while
   /// a reply grows that may become large. Requests of strangers stay counted by their connection (MessageMemory).
-  /// Errors: ExceededMemoryLimit (the node holds all it may).
+  /// Batches for other nodes are not counted: their links bound them, and a full node that kept its log from its
+  /// members would never see the writes end that wait for a majority. Errors: ExceededMemoryLimit (the node holds all
+  /// it may).
   Status accountForMessages();
+  /// While the request waits for other nodes, when little is left of it.
+  void stopAccounting() { held_.reset(); }
   /// In an exhaust stream: the body to run next, unasked, after this answer.
   std::optional<bson::Document> streamOn;
   std::optional<RawBatch> rawBatch;  ///< set by askers that take batches so

@@ -45,7 +45,7 @@ class RoleStore {
   static constexpr size_t kMaxPrivileges = 1000;
   /// That one user or one role may name.
   static constexpr size_t kMaxRoles = 1000;
-  // Of all that a user or a role inherits; each of a user's own roles has a share, built-in ones need none.
+  // Of all that a user or a role inherits.
   static constexpr size_t kMaxInherited = 1000;  ///< roles
   static constexpr int kMaxDepth = 20;           ///< roles that inherit from each other, one behind the other
   static constexpr size_t kMaxResources = 4000;  ///< resources of user-defined roles: each command looks through them

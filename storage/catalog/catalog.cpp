@@ -138,8 +138,13 @@ Status Catalog::load(bool recount) {
 /// Too large ones keep counters that lag behind by a minute at most, and are cut by them. The oplog has markers.
 Status Catalog::recountCapped(RecoveryUnit& unit, const Collection& collection) {
   const bool isOplog = collection.ns().isLocal() && collection.ns().collection().starts_with("oplog.");
-  if (isOplog || bytesToCount_ < collection.options().cappedSize) return Status::OK();
-  bytesToCount_ -= collection.options().cappedSize;
+  const int64_t bytes = collection.records().dataBytes();  // a minute old at most
+  if (isOplog || sizes_->wereRight()) return Status::OK();
+  if (bytesToCount_ < bytes) {
+    if (hooks_.warn) hooks_.warn("the capped collection " + collection.ns().toString() + " is too large to be counted");
+    return Status::OK();
+  }
+  bytesToCount_ -= bytes;
   return countRecords(unit, collection.records());
 }
 

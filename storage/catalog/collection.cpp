@@ -145,7 +145,11 @@ StatusWith<RecordId> Collection::insertByKey(RecoveryUnit& unit, bson::View docu
   if (clusterKey_) return insertDocument(unit, document, scratch);
   TROUPE_ASSIGN(const RecordId id, records_->reserveId(unit));
   TROUPE_TRY(indexDocument(unit, *idIndex_, id, document, scratch));
-  TROUPE_TRY(records_->insertAt(unit, id, document.bytes()));
+  // Not what the caller may mend: the record is another document's.
+  if (const Status added = records_->insertAt(unit, id, document.bytes()); added == ErrorCode::kDuplicateKey)
+    return Status(ErrorCode::kInternalError,
+                  "the number of a new record of " + ns_.toString() + " is taken; run validate");
+  else TROUPE_TRY(added);
   for (const auto& index : indexes_)
     if (index.get() != idIndex_) TROUPE_TRY(indexDocument(unit, *index, id, document, scratch));
   return id;

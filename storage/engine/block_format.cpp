@@ -251,22 +251,6 @@ Status checkFileHeader(std::string& unit) {
                                                                       : damaged("its bytes have another checksum");
 }
 
-std::optional<BlockCompression> compressionOf(std::string_view beginning) {
-  if (beginning.size() <= kPlainBytes + sizeof(uint64_t)) return std::nullopt;
-  const uint8_t type = byteAt(beginning, kPageTypeAt);
-  const bool isPage = type == kInternalPage || type == kLeafPage;
-  const uint32_t size = numberAt(beginning, kDiskSizeAt);
-  if (!isPage || size == 0 || size % 512 != 0 || size > kLargestPage) return std::nullopt;
-  if ((byteAt(beginning, kPageFlagsAt) & kCompressedPage) == 0) return std::nullopt;
-  // The stream of zlib begins with two bytes that say so; snappy's comes behind its length.
-  const uint32_t first = byteAt(beginning, kPlainBytes), second = byteAt(beginning, kPlainBytes + 1);
-  const uint64_t length =
-      boost::endian::load_little_u64(reinterpret_cast<const unsigned char*>(beginning.data()) + kPlainBytes);
-  if (length <= size) return BlockCompression::kSnappy;
-  const bool isZlib = first == 0x78 && (first << 8 | second) % 31 == 0;
-  return isZlib ? std::optional(BlockCompression::kZlib) : std::nullopt;
-}
-
 Status checkBlock(std::string& block, const BlockAddress& address) {
   if (static_cast<int64_t>(block.size()) != address.size || block.size() < kPlainBytes)
     return damaged("the file ends before it");

@@ -38,9 +38,6 @@ StatusWith<CheckpointAddress> decodeCheckpoint(std::string_view hex, int64_t uni
 /// Checks the first allocation unit of a file, which says that it is one of WiredTiger's.
 Status checkFileHeader(std::string& unit);
 
-/// How a block was compressed, of which these are the first bytes; none where it was not, or it is no block.
-std::optional<BlockCompression> compressionOf(std::string_view beginning);
-
 /// Compares a block as it was read with its address; the block is changed meanwhile.
 Status checkBlock(std::string& block, const BlockAddress& address);
 

@@ -15,7 +15,6 @@
 #include "storage/engine/data_directory.hpp"
 #include "storage/engine/ident.hpp"
 #include "storage/engine/repair_mark.hpp"
-#include "storage/engine/wiredtiger_adoption.hpp"
 #include "storage/engine/wiredtiger_backup.hpp"
 #include "storage/engine/wiredtiger_block_check.hpp"
 #include "storage/engine/wiredtiger_bulk_load.hpp"
@@ -305,11 +304,6 @@ Status WiredTigerEngine::salvageTable(std::string_view ident) {
   TROUPE_TRY(tableMetadata(ident).status());
   ScopedWtSession session(*connection_);
   TROUPE_TRY(session.status());
-  std::string config;
-  if (readMetadata(session.get(), fileUri(ident), config) == WT_NOTFOUND) {
-    TROUPE_ASSIGN(config, metadata(session.get(), tableUri(ident), ident));
-    return adoptTableFile(*connection_, ident, config);
-  }
   // By force: also a file whose first bytes are damaged.
   return tableStatus(session->salvage(session.get(), tableUri(ident).c_str(), "force=true"), "salvage", ident);
 }

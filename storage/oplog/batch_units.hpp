@@ -17,6 +17,7 @@ struct UnitLimits {
   size_t maxBytes = size_t{4} << 20;  ///< of the documents as they become: a small delta may be of a large one
   size_t usualEntries = 0;            ///< `maxEntries` before a unit was too large; 0: it is the usual one
   size_t fitted = 0;                  ///< full units since `maxEntries` was changed
+  bool mayShrink = true;              ///< false within a larger unit, which has failed with the first attempt
 
   /// A unit of that many entries was too large for the cache.
   void shrink(size_t entries);
@@ -34,7 +35,7 @@ StatusWith<size_t> untilItFits(size_t available, UnitLimits& limits, const Once&
     StatusWith<size_t> done = once();
     if (done.isOK()) limits.grow(*done);
     const size_t tried = std::min(available, limits.maxEntries);
-    if (done.status() != ErrorCode::kTransactionTooLargeForCache || tried <= 1) return done;
+    if (done.status() != ErrorCode::kTransactionTooLargeForCache || tried <= 1 || !limits.mayShrink) return done;
     limits.shrink(tried);
   }
 }

@@ -124,7 +124,7 @@ void RecoveryUnit::releaseSession() {
 Status RecoveryUnit::setCommitTimestamp(Timestamp ts) {
   if (depth_ == 0) return {ErrorCode::kIllegalOperation, "a commit timestamp needs a unit of work"};
   TROUPE_TRY(begin());
-  if (commitTimestamp_ == ts) return {};  // as a session's record has the time of its document
+  if (commitTimestamp_ == ts && !prepared_) return {};  // as a session's record has the time of its document
   TROUPE_TRY(session_->setCommitTimestamp(ts));
   commitTimestamp_ = ts;
   return {};

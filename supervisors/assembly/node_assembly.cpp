@@ -94,6 +94,7 @@ struct NodeAssembly::Parts {
   server::CommandTable commandTable;
   server::Parameters parameters{log.verbosity()};
   server::FailPoints failPoints;
+  storage::MemoryGovernor memory{parameters.operationMemoryTotalBytes, parameters.operationMemoryLimitBytes};
   storage::IdleUnits idleUnits;
   server::ClientRegistry clients;
   server::CursorRegistry cursors;
@@ -109,7 +110,6 @@ struct NodeAssembly::Parts {
   machines::DocumentRemovals removals;
   storage::LockManager locks{[this] { return environment->now(); }, [this] { return environment->coarseNow(); }};
   storage::ExecutionAdmission admission{[this] { return environment->coarseNow(); }};
-  storage::MemoryGovernor memory{parameters.operationMemoryTotalBytes, parameters.operationMemoryLimitBytes};
   storage::DurabilityTracker durability;
   std::unique_ptr<storage::ReplicatedWrites> replicated;       ///< null on a node that stands alone
   std::unique_ptr<replication::Membership> membership;         ///< null on a node that stands alone

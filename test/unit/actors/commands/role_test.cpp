@@ -380,26 +380,4 @@ TEST_F(OpenRoleTest, UsersAndRolesAreKeptInAdminAlone) {
   }
 }
 
-TEST_F(RoleTest, ALargeRoleOfAUserPushesNoOtherOut) {
-  const auto run = [&](const bson::Document& command) { return server.run(command, "test", root)["code"].toInt64(); };
-  const bson::Value none = bson::array();
-  for (int i = 0; i < 4; ++i) {
-    bson::Builder list;
-    for (int n = 0; n < 1000; ++n)
-      list.push(bson::doc("resource", bson::doc("db", "test", "collection", std::to_string(1000 * i + n)), "actions",
-                          bson::array("find")));
-    ASSERT_EQ(run(bson::doc("createRole", "r" + std::to_string(i), "privileges", list.finishArray(), "roles", none)),
-              0);
-  }
-  ASSERT_EQ(run(bson::doc("createRole", "big", "privileges", none, "roles", bson::array("r0", "r1", "r2"))), 0);
-  makeReader("small", "c");
-  ASSERT_EQ(run(bson::doc("createRole", "outer", "privileges", none, "roles", bson::array("small"))), 0);
-  const auto user = userWith("u", R"(["big", "outer"])");
-  EXPECT_EQ(codeAs(user, R"({"find": "2999"})"), 0) << "all of it, since the small one needs less than half";
-  ASSERT_EQ(run(bson::doc("grantRolesToRole", "big", "roles", bson::array("r3"))), 0);
-  EXPECT_EQ(codeAs(user, R"({"find": "c"})"), 0);
-  EXPECT_EQ(codeAs(user, R"({"find": "0"})"), 0);
-  EXPECT_EQ(codeAs(user, R"({"find": "3999"})"), 13) << "what is too much is its own loss";
-}
-
 }  // namespace troupe::commands

@@ -134,6 +134,35 @@ TEST_P(BatchWriterTest, ASmallBatchIsWrittenByTheThreadThatBeginsIt) {
   EXPECT_EQ(locks.inUse(), 0u);
 }
 
+/// Whichever collection comes first among the writers' shares: the engine takes no time older than a unit's first one.
+TEST_P(BatchWriterTest, ASmallBatchOfTwoCollectionsAndItsSessionIsOneUnit) {
+  for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})
+    make(ns->toString().c_str());
+  make("test.d");
+  const storage::SessionTables tables(*catalog);
+  storage::RetryableWrites session(doc("id", 1), tables);
+  ASSERT_TRUE(session.begin(1).isOK());
+  const auto inSession = [&](std::initializer_list<const char*> collections, int id) {
+    operation->session.txnNumber = 1;
+    operation->retryable = &session;
+    for (const char* ns : collections) EXPECT_TRUE(addDocument(ns, doc("_id", id)).isOK());
+    operation->retryable = nullptr;
+    operation->session.txnNumber.reset();
+  };
+  inSession({"test.c", "test.d"}, 1);
+  make("test.e");  // a command is a batch of its own
+  inSession({"test.d", "test.c"}, 2);
+  int ofTwo = 0;
+  BatchWriter::Parts parts{
+      node, *member.catalog, *memberLog, {.sessions = *member.pool, .locks = &locks, .replicated = &memberWrites}};
+  parts.applied = [&](const BatchWriter::AppliedUnit& unit) { ofTwo += unit.count == 2; };
+  writer = std::make_unique<BatchWriter>(parts, BatchWriter::Options{.writers = 4, .entriesPerWriter = 32});
+  const Status written = writeAll(log());
+  ASSERT_TRUE(written.isOK()) << written.toString();
+  EXPECT_EQ(ofTwo, 2);
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
+}
+
 /// What stands in the way of the one unit of work for documents and records is met again by the writers of each.
 TEST_P(BatchWriterTest, ASmallBatchThatFailsIsWrittenByNobody) {
   for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})

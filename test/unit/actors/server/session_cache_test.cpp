@@ -318,7 +318,8 @@ TEST_F(SessionAccessTest, OnlyFieldsOfSessionsAreTaken) {
   const Client nobody(1, "n", false, false);
   Client cluster(1, "c", false, false);
   logIn(cluster, "__system", "local");
-  const bson::Binary uuid{bson::kBinaryUuid, std::string(16, 'a')};
+  const std::string bytes(16, 'a');
+  const bson::Binary uuid{bson::kBinaryUuid, bytes};
   const auto with = [&](std::string_view field) { return bson::doc("id", uuid, field, uuid); };
   EXPECT_EQ(sessionOf(nobody, with("color")).status(), ErrorCode::kUnknownField);
   EXPECT_EQ(sessionOf(cluster, with("color")).status(), ErrorCode::kUnknownField);

@@ -203,6 +203,7 @@ Fetcher allTooNew() {
 TEST(Fetching, IsTooStaleWhenEverySourceHasForgottenWhatItNeeds) {  // REP-011, OPL-016
   const FetchOutcome out = after(allTooNew(), around());
   EXPECT_EQ(phase(out), FetchPhase::kTooStale);
+  ASSERT_TRUE(performed<SetMaintenance>(out));
   EXPECT_TRUE(performed<SetMaintenance>(out)->on);
   EXPECT_TRUE(out.persist);
 }
@@ -221,6 +222,7 @@ TEST(Fetching, ComesBackFromBeingTooStaleWhenASourceHasTheHistory) {
   now = after(looks.next, around()).next;
   const FetchOutcome out = after(now, healthy("s"));
   EXPECT_EQ(phase(out), FetchPhase::kFetching);
+  ASSERT_TRUE(performed<SetMaintenance>(out));
   EXPECT_FALSE(performed<SetMaintenance>(out)->on);
 }
 
@@ -429,7 +431,8 @@ TEST(Fetching, AnOperatorHasAStaleMemberCopyAllAnew) {  // ISY-020
   out = after(out.next, InitialSyncEnded{});
   EXPECT_EQ(phase(out), FetchPhase::kChoosing);
   EXPECT_TRUE(out.next.memory.denied.empty()) << "it has another end of its log now";
-  out = after(after(out.next, around()).next, healthy("p"));
+  out = after(after(out.next, around()).next, healthy("s"));
+  ASSERT_TRUE(performed<SetMaintenance>(out));
   EXPECT_FALSE(performed<SetMaintenance>(out)->on) << "it is in service again";
 }
 
