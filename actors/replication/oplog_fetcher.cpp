@@ -135,8 +135,8 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(NeedInitialSync) {
   co_return std::optional<Event>(InitialSyncEnded{});
 }
 
-Task<OplogFetcher::Outcome> OplogFetcher::done(EndCatchUp) {
-  if (parts_.endCatchUp) parts_.endCatchUp();
+Task<OplogFetcher::Outcome> OplogFetcher::done(EndCatchUp action) {
+  if (parts_.endCatchUp) parts_.endCatchUp(action.term);
   co_return std::optional<Event>();
 }
 

@@ -66,8 +66,8 @@ struct FetcherParts {
   std::function<Task<Status>(NodeName source)> rollBack;
   /// Copies the data of another member; ends when this one can go on from its newest entry. Null: it waits for ever.
   std::function<Task<Status>()> initialSync;
-  /// A new primary is to lead without what it was to catch up with. May be null.
-  std::function<void()> endCatchUp;
+  /// The new primary of that term is to lead without what it was to catch up with. May be null.
+  std::function<void(int64_t term)> endCatchUp;
   /// Makes the node RECOVERING to others, or ends that. Called again while it is so. May be null.
   std::function<Task<Status>(bool on)> setMaintenance;
   /// Counts what is fetched. May be null.

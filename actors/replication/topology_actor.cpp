@@ -119,7 +119,8 @@ Behaviour TopologyActor::behaviour() {
 
 /// Under fsyncLock a document is not written until the operator says so, and what was decided since has to wait. To the
 /// others this member is alive all the same. The first heartbeat of each waits to be taken in: it is no longer silent
-/// when the document has been written.
+/// when the document has been written. The second answer that comes of it does not say when it was sent: its way would
+/// seem to have taken as long as the writing.
 bool TopologyActor::answersMeanwhile(const Context& context) {
   if (!awaitsDocument() || context.expectsReply()) return false;
   if (context.payload().type() != machines::payloadTypeOf<HeartbeatRequest>()) return false;
@@ -128,7 +129,11 @@ bool TopologyActor::answersMeanwhile(const Context& context) {
   const auto reply = answerUnheard(snapshot(), *request);
   if (!reply) return false;
   tell(Address(reply->to, kTopologyPath), machines::toMessage(*reply));
-  return !unheard_.insert(reply->to).second;
+  if (!unheard_.insert(reply->to).second) return true;
+  HeartbeatRequest kept = *request;
+  kept.sentAt = 0;
+  take(Event(std::move(kept)));
+  return true;
 }
 
 void TopologyActor::onStart() {
@@ -294,13 +299,15 @@ void TopologyActor::heardFrom(const Envelope& envelope) {
   noteRoundTrip(envelope, contact);
 }
 
-/// Of the very request that is answered: one that was lost, or overtaken, measures nothing.
+/// Of the very request that is answered: one that was lost, or overtaken, measures nothing. A time that this node's
+/// clock has not reached is none that it has sent; it may be too large to reckon with.
 void TopologyActor::noteRoundTrip(const Envelope& envelope, Contact& contact) const {
   if (envelope.payload.type() != machines::payloadTypeOf<HeartbeatReply>()) return;
   const auto reply = machines::fromPayload<HeartbeatReply>(envelope.payload);
-  if (!reply.isOK() || reply->sentAt <= 0) return;
-  const auto sentAt = TimePoint(std::chrono::microseconds(reply->sentAt));
-  if (sentAt <= environment().now()) contact.roundTrip = environment().now() - sentAt;
+  if (!reply.isOK()) return;
+  const TimePoint now = environment().now();
+  if (reply->sentAt <= 0 || reply->sentAt > micros(now)) return;
+  contact.roundTrip = now - TimePoint(std::chrono::microseconds(reply->sentAt));
 }
 
 void TopologyActor::sending(Topology::Message& message) {

@@ -108,6 +108,7 @@ void onStepUp(Turn& t, const StepUp& command) {
 }
 
 void onStepUpRequest(Turn& t, const StepUpRequest& request) {
+  if (!t.view(request.from)) return;  // a stranger neither raises the term nor has this node disturb its set
   raiseTerm(t, request.term);
   if (request.term != t.mem.term) return;
   std::string why = whyNotStand(t);

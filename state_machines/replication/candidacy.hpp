@@ -23,7 +23,7 @@ void onElectionTimeout(Turn& t, const ElectionTimeout&);
 void onVoteReply(Turn& t, const VoteReply& reply);
 /// ELE-004.
 void onStepUp(Turn& t, const StepUp& command);
-/// ELE-005: a primary that steps down wants this node to follow it.
+/// ELE-005: a primary that steps down wants this node to follow it. Only another member of the config is heeded.
 void onStepUpRequest(Turn& t, const StepUpRequest& request);
 /// replSetFreeze, and the end of it.
 void onFreeze(Turn& t, const Freeze& command);

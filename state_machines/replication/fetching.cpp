@@ -154,7 +154,7 @@ void notePrimary(FetchTurn& t, const Candidates& known) {
 
 void noteFruitlessLook(FetchTurn& t) {
   t.mem.fruitless = std::min(t.mem.fruitless + 1, F::kFruitlessLooks);
-  if (t.mem.fruitless == F::kFruitlessLooks) t.perform(EndCatchUp{});
+  if (t.mem.fruitless == F::kFruitlessLooks) t.perform(EndCatchUp{t.doc.term});
 }
 
 void onCandidates(FetchTurn& t, const Candidates& known) {
@@ -254,11 +254,13 @@ void onFollow(FetchTurn& t, const Follow&) {
   if (t.doc.mission == Mission::kFollow) return;
   t.doc.mission = Mission::kFollow;
   t.doc.target = {};
+  t.doc.term = 0;
   beginAnew(t);
 }
 
 /// A winner clears its source (ELE-018), and asks each member afresh: what it knew of them as sources is no reason to
-/// leave out what they have. A member that has to give up data, or has none, cannot have been elected.
+/// leave out what they have. A member that has to give up data, or has none, cannot have been elected. Looks that found
+/// nothing for another term, or for less, do not count.
 void onCatchUpTo(FetchTurn& t, const CatchUpTo& command) {
   if (t.mem.phase == kDiverged || t.mem.phase == kTooStale || t.mem.phase == kNeedsInitialSync) {
     t.effects.push_back(F::refuse({ErrorCode::kConflictingOperationInProgress,
@@ -266,7 +268,9 @@ void onCatchUpTo(FetchTurn& t, const CatchUpTo& command) {
     return;
   }
   t.done();
+  if (t.doc.target != command.target || t.doc.term != command.term) t.mem.fruitless = 0;
   t.doc.target = command.target;
+  t.doc.term = command.term;
   if (std::exchange(t.doc.mission, Mission::kCatchUp) == Mission::kCatchUp) return;
   t.mem.requested.clear();
   t.mem.fruitless = 0;
@@ -279,6 +283,7 @@ void onStopFetching(FetchTurn& t, const StopFetching&) {
   if (t.doc.mission == Mission::kNothing) return;
   t.doc.mission = Mission::kNothing;
   t.doc.target = {};
+  t.doc.term = 0;
   t.mem.requested.clear();
   t.perform(CloseBuffer{});
   beginAnew(t);

@@ -67,6 +67,7 @@ struct Follow {};
 /// Fetches what others have, as a new primary does, up to `target` at least. Answered with Done.
 struct CatchUpTo {
   OpTime target;
+  int64_t term = 0;  ///< in which it leads
 };
 /// Fetches no more. Answered by the actor, with Done, when nothing more will be pushed.
 struct StopFetching {};
@@ -123,7 +124,9 @@ struct NeedInitialSync {};
 /// A new primary finds nobody, time and again, who has what it lacks: that member has gone, or failed as a source, or
 /// is on another branch of history, and a primary does not go back. What it has was never acknowledged by a majority,
 /// and the primary leads on without it. Performed with each such look, for what comes of it may be lost.
-struct EndCatchUp {};
+struct EndCatchUp {
+  int64_t term = 0;  ///< of the catch-up: by the time it is done the node may catch up in a later one
+};
 /// Be RECOVERING to others, or no longer (REP-011, OPL-016).
 struct SetMaintenance {
   bool on = false;
@@ -170,6 +173,7 @@ struct Fetching : machines::Machine<Fetching> {
     NodeName self;
     Mission mission = Mission::kNothing;
     OpTime target;             ///< catching up: fetches that far at least
+    int64_t term = 0;          ///< catching up: in which it leads
     bool maintenance = false;  ///< it has put the node into maintenance mode
     bool operator==(const Document&) const = default;
   };
@@ -226,7 +230,7 @@ TROUPE_DESCRIBE(troupe::replication::RollbackEnded, 0)
 TROUPE_DESCRIBE(troupe::replication::InitialSyncEnded, 0)
 TROUPE_DESCRIBE(troupe::replication::SetChanged, 0)
 TROUPE_DESCRIBE(troupe::replication::Follow, 0)
-TROUPE_DESCRIBE(troupe::replication::CatchUpTo, 0, target)
+TROUPE_DESCRIBE(troupe::replication::CatchUpTo, 0, target, term)
 TROUPE_DESCRIBE(troupe::replication::StopFetching, 0)
 TROUPE_DESCRIBE(troupe::replication::SyncFrom, 0, host)
 TROUPE_DESCRIBE(troupe::replication::Resync, 0)
@@ -240,8 +244,8 @@ TROUPE_DESCRIBE(troupe::replication::EndFetch, 0)
 TROUPE_DESCRIBE(troupe::replication::CloseBuffer, 0)
 TROUPE_DESCRIBE(troupe::replication::RollBack, 0, source)
 TROUPE_DESCRIBE(troupe::replication::NeedInitialSync, 0)
-TROUPE_DESCRIBE(troupe::replication::EndCatchUp, 0)
+TROUPE_DESCRIBE(troupe::replication::EndCatchUp, 0, term)
 TROUPE_DESCRIBE(troupe::replication::SetMaintenance, 0, on)
 TROUPE_DESCRIBE(troupe::replication::Fetching::Memory, 0, phase, source, own, oldest, rollbackId, restarts, requested,
                 isRequested, isPulling, denied, primary, fruitless)
-TROUPE_MACHINE(troupe::replication::Fetching, 1, self, mission, target, maintenance)
+TROUPE_MACHINE(troupe::replication::Fetching, 1, self, mission, target, term, maintenance)

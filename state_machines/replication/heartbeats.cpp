@@ -37,21 +37,25 @@ void waitForPrimary(Turn& t) {
 
 /// REP-032: this node's source sees the primary, which then need not be elected anew because this node cannot reach it.
 /// If it was found out of reach here, the source may only not have noticed yet that it is gone: its first word after
-/// that does not count. Once a source that was believed sees no primary any more, this node stands soon.
+/// that does not count. Once a source that was believed sees no primary any more, this node stands soon. As long as a
+/// follower hears the primary itself, the source's word adds nothing: else it would put the election off once more
+/// when both have just lost the primary.
 void heedSource(Turn& t, const Report& report) {
   if (report.from != t.mem.source || report.from == report.primary) return;
   if (report.term != t.mem.term || t.isLeading()) return;
+  const NodeName heard = primaryOf(t.now());
   const MemberView* primary = t.view(report.primary);
-  if (!primary || primary->state != MemberState::kDown) {
-    const bool lost = !primary && t.mem.hearsay && t.mem.hearsay->isBelieved;
+  const bool isFollower = t.mem.phase == Phase::kFollower;
+  if (!primary || (isFollower && heard == primary->host)) {
+    const bool lost = !primary && heard.empty() && t.mem.hearsay && t.mem.hearsay->isBelieved;
     t.mem.hearsay.reset();
-    if (primary) waitForPrimary(t);
-    if (lost && t.mem.phase == Phase::kFollower) expectElection(t);
+    if (lost && isFollower) expectElection(t);
     return;
   }
   const bool again = t.mem.hearsay && t.mem.hearsay->primary == primary->host;
-  t.mem.hearsay = Hearsay{primary->host, again};
-  if (again) waitForPrimary(t);
+  const bool isBelieved = again || primary->state != MemberState::kDown;
+  t.mem.hearsay = Hearsay{primary->host, isBelieved};
+  if (isBelieved) waitForPrimary(t);
 }
 
 /// Everything that a member's report may lead to.
@@ -128,8 +132,11 @@ void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request) {
 std::optional<HeartbeatReply> answerUnheard(const Snapshot<Topology>& now, const HeartbeatRequest& request) {
   const Turn t(now);
   if (!t.self() || request.setName != t.doc.setName || request.to != t.doc.self) return std::nullopt;
+  if (t.isLeading() || t.mem.phase == Phase::kCandidate) return std::nullopt;
   HeartbeatReply reply;
   reply.sender = reportFor(t, request.sender.from);
+  reply.sender.others.clear();
+  reply.sender.primary.clear();
   reply.to = request.sender.from;
   reply.setName = t.doc.setName;
   reply.sentAt = request.sentAt;

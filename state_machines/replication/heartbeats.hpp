@@ -14,7 +14,9 @@ void onHeartbeatDue(Turn& t, const HeartbeatDue&);
 /// one is newer. A heartbeat for another set is refused. (REP-036 to REP-039)
 void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request);
 /// The answer of a member that can take nothing in just now, since its document cannot be written: what it was before
-/// still holds, and it lives. Nothing when the heartbeat needs more than that.
+/// still holds, and it lives. It speaks for itself alone: what it knew of others does not age meanwhile, and would keep
+/// a dead primary alive, and one that is cut off in its role. Nothing when the heartbeat needs more than that, and
+/// nothing of a member that leads or asks for votes, for others would go on following it.
 std::optional<HeartbeatReply> answerUnheard(const Snapshot<Topology>& now, const HeartbeatRequest& request);
 /// REP-029, REP-032, REP-039 to REP-042.
 void onHeartbeatReply(Turn& t, const HeartbeatReply& reply);

@@ -94,7 +94,7 @@ Task<void> DataRole::carryOut(Wanted wanted) {
   if (wanted.mode == Mode::kIdle) co_await ask(replication::kFetcherPath, local(replication::StopFetching{}));
   else if (wanted.mode == Mode::kFollowing) co_await ask(replication::kFetcherPath, local(replication::Follow{}));
   else if (wanted.mode == Mode::kCatchingUp)
-    co_await ask(replication::kFetcherPath, local(replication::CatchUpTo{wanted.target}));
+    co_await ask(replication::kFetcherPath, local(replication::CatchUpTo{wanted.target, wanted.term}));
   else co_await lead(wanted.term);
 }
 

@@ -41,8 +41,7 @@ Task<Status> rollBack(server::ServerContext* server, std::shared_ptr<RollbackTur
   co_return co_await copyData(&server->node);
 }
 
-void endCatchUp(server::ServerContext& server) {
-  const int64_t term = server.membership->view()->topology.memory.term;
+void endCatchUp(server::ServerContext& server, int64_t term) {
   server.node.tell(server.node.address(replication::kTopologyPath), local(replication::CatchUpDone{term}));
 }
 
@@ -156,7 +155,7 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
   parts.setMaintenance = [node = &server.node](bool on) {
     return askTopology(node, local(replication::Maintenance{on}));
   };
-  parts.endCatchUp = [&server] { endCatchUp(server); };
+  parts.endCatchUp = [&server](int64_t term) { endCatchUp(server, term); };
   parts.observe = [&server](const auto& now, const auto&) { noteSource(server, replication::syncSourceOf(now)); };
   parts.log = [&server](std::string_view message, const bson::Document& attributes) {
     server.log.info(Component::kReplication, 21275, "fetcher", message, attributes);

@@ -1,5 +1,7 @@
 #include "actors/replication/topology_actor.hpp"
 
+#include <limits>
+
 #include "actors/machines/message_binding.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
@@ -150,27 +152,40 @@ TEST_F(WithAnotherMember, MeasuresTheWayOfTheVeryHeartbeatThatIsAnswered) {
   hear(reply);
   reply.sentAt = now + 5'000'000;
   hear(reply);
-  EXPECT_EQ(roundTrip(), std::chrono::microseconds(700)) << "neither says anything";
+  reply.sentAt = std::numeric_limits<int64_t>::max();
+  hear(reply);
+  EXPECT_EQ(roundTrip(), std::chrono::microseconds(700)) << "none of them says anything";
 }
 
 /// Its topology waits for the new config to be written, which fsyncLock holds up.
 TEST_F(WithAnotherMember, AnswersHeartbeatsWhileItsDocumentCannotBeWritten) {
+  const auto stepDown =
+      server.begin(parse(R"({"replSetStepDown": 3600, "force": true, "secondaryCatchUpPeriodSecs": 0})"), "admin");
+  for (int steps = 0; !stepDown->done && steps < 100; ++steps) server.node.advance(std::chrono::milliseconds(100));
+  ASSERT_TRUE(stepDown->done);
+  ASSERT_FALSE(isWritable());
   EXPECT_TRUE(succeeds(R"({"fsync": 1, "lock": true})", "admin"));
   const auto change = reconfigure(3, R"(, {"_id": 1, "host": "n2:1", "votes": 0, "priority": 0, "hidden": true})");
   ASSERT_FALSE(change->done);
+  HeartbeatRequest request = heartbeat();
   for (int i = 0; i < 300; ++i) {
     other->envelopes.clear();
-    hear(heartbeat());
+    request.sentAt = 1000 + i;
+    hear(request);
     const auto answers = other->all<HeartbeatReply>();
     ASSERT_EQ(answers.size(), 1u) << "of heartbeat " << i;
-    EXPECT_EQ(answers[0].sender.state, MemberState::kPrimary);
+    EXPECT_EQ(answers[0].sender.state, MemberState::kSecondary);
+    EXPECT_EQ(answers[0].sentAt, 1000 + i);
     EXPECT_EQ(answers[0].sender.config, config().configVersion()) << "that which is written";
   }
   other->envelopes.clear();
   EXPECT_TRUE(succeeds(R"({"fsyncUnlock": 1})", "admin"));
   for (int steps = 0; !change->done && steps < 20; ++steps) server.node.advance(std::chrono::milliseconds(100));
   EXPECT_TRUE(change->done);
-  EXPECT_LE(other->all<HeartbeatReply>().size(), 1u) << "one was kept to be taken in";
+  const auto late = other->all<HeartbeatReply>();
+  ASSERT_LE(late.size(), 1u) << "one was kept to be taken in";
+  for (const HeartbeatReply& reply : late)
+    EXPECT_EQ(reply.sentAt, 0) << "it was answered at once: this measures no way";
   EXPECT_TRUE(config().members[1].hidden);
 }
 

@@ -229,17 +229,17 @@ TEST_F(TwoClocks, EveryMessageCarriesTheNewestTimeOfItsSender) {  // CLK-005
 }
 
 TEST_F(TwoClocks, AMessageThatWaitedForItsLinkHasTheTimeOfItsWay) {
-  begin();
-  b->reachable = false;
-  pipes.at(0)->cut();
-  settle();
+  a = &withClock("a:1", here, "secret");
+  b = &withClock("b:2", there, "secret");
+  Echo* echo = spawnEcho(*b, "/echo");
+  a->links->know("b:2", Links::Since::kMember);
   here->now = {10, 1};
   a->node.tell(Address("b:2", "/echo"), ping(1));
-  here->now = {20, 1};
-  b->reachable = true;
-  advance(std::chrono::seconds(60));
-  a->node.tell(Address("b:2", "/echo"), ping(2));
   settle();
+  ASSERT_TRUE(echo->numbers.empty()) << "there is no link yet";
+  here->now = {20, 1};
+  link(*a, *b);
+  ASSERT_EQ(echo->numbers, std::vector<int64_t>{1});
   EXPECT_EQ(there->heard, (bson::Timestamp{20, 1}));
 }
 

@@ -158,6 +158,15 @@ TEST(Candidacy, AHandoffSkipsTheDryRun) {  // ELE-008
       << "a handoff of an earlier term that comes late";
 }
 
+TEST(Candidacy, AHandoffOfAStrangerIsIgnored) {  // ELE-005
+  for (const int64_t term : {3, 4}) {
+    const Outcome out = when(memberOf(kConfig, "a:1"), StepUpRequest{"x:1", term});
+    EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+    EXPECT_EQ(out.next.memory.term, 3);
+    EXPECT_TRUE(said<StepUpRefusal>(out).empty());
+  }
+}
+
 TEST(Candidacy, ANodeThatNeedsNoOtherVoteElectsItselfAtOnce) {
   ReplicaSetConfig config = configOf({"a:1", "b:1"});
   config.members[1].votes = 0;

@@ -359,6 +359,22 @@ TEST(Fetching, ACatchUpIsFruitlessAfterTwoLooksWithoutASource) {
   EXPECT_FALSE(performed<EndCatchUp>(after(after(choosing(), Candidates{}).next, Candidates{})));
 }
 
+TEST(Fetching, FruitlessLooksOfAnotherTermOrTargetDoNotEndACatchUp) {
+  const CatchUpTo wanted{entryAt(120), 3};
+  const Fetcher once = after(after(stopped(), wanted).next, Candidates{}).next;
+  const FetchOutcome same = after(after(once, wanted).next, Candidates{});
+  ASSERT_TRUE(performed<EndCatchUp>(same)) << "told again of the same";
+  EXPECT_EQ(performed<EndCatchUp>(same)->term, 3);
+  for (const CatchUpTo& other : {CatchUpTo{entryAt(120), 4}, CatchUpTo{entryAt(130), 3}}) {
+    const FetchOutcome first = after(after(once, other).next, Candidates{});
+    EXPECT_FALSE(performed<EndCatchUp>(first));
+    const FetchOutcome second = after(first.next, Candidates{});
+    ASSERT_TRUE(performed<EndCatchUp>(second));
+    EXPECT_EQ(performed<EndCatchUp>(second)->term, other.term);
+  }
+  EXPECT_EQ(after(once, Follow{}).next.document.term, 0) << "it leads no more";
+}
+
 /// Writes wait for its followers.
 TEST(Fetching, APrimaryThatLeadsOnIsAskedAgainSoonAfterItFailed) {
   const auto denialOf = [](const NodeName& source) {

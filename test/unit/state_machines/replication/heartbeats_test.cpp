@@ -184,6 +184,17 @@ TEST(Heartbeats, OfASourceThatMayNotHaveNoticedPutNoElectionOff) {  // REP-032, 
   EXPECT_FALSE(armed<ElectionTimeout>(anew)) << "it went out of reach once more";
 }
 
+TEST(Heartbeats, OfASourceThatLosesAPrimaryThatDiedSilentlyHastenTheElection) {  // REP-032, ELE-001
+  const Snapshot<Topology> believes = when(behindAnother(), answerOfB("a:1")).next;
+  const Outcome lost = when(believes, answerOfB(""));
+  ASSERT_TRUE(armed<ElectionTimeout>(lost));
+  EXPECT_EQ(armed<ElectionTimeout>(lost)->delay, Millis(50)) << "its words have put the election off until now";
+  EXPECT_FALSE(armed<ElectionTimeout>(when(lost.next, answerOfB("")))) << "once";
+  const Snapshot<Topology> hears = when(believes, shown(memberOf(kConfig, "a:1", Phase::kPrimary), "c:1")).next;
+  EXPECT_FALSE(armed<ElectionTimeout>(when(hears, answerOfB("")))) << "it hears the primary itself again";
+  EXPECT_FALSE(armed<ElectionTimeout>(when(hears, answerOfB("a:1")))) << "and goes by that alone";
+}
+
 TEST(Heartbeats, OfASourceEndAnElectionThatIsForWantOfAPrimary) {  // REP-032
   const Snapshot<Topology> dry = when(behindAnother(), ElectionTimeout{}).next;
   ASSERT_EQ(dry.memory.phase, Phase::kDryRun);
@@ -234,6 +245,8 @@ TEST(Heartbeats, BringBackWhenTheyWereSent) {
 TEST(Heartbeats, AreAnsweredByOneThatCanTakeNothingIn) {
   Snapshot<Topology> now = memberOf(kConfig, "b:1");
   now.memory.applied = opTime(3, 7);
+  viewOf(now, "c:1").state = MemberState::kPrimary;
+  ASSERT_EQ(primaryOf(now), "c:1");
   HeartbeatRequest request = requestFrom(memberOf(kConfig, "a:1", Phase::kPrimary, 9), "b:1");
   request.sentAt = 12;
   const auto reply = answerUnheard(now, request);
@@ -242,7 +255,14 @@ TEST(Heartbeats, AreAnsweredByOneThatCanTakeNothingIn) {
   EXPECT_EQ(reply->sender.from, "b:1");
   EXPECT_EQ(reply->sender.term, 3) << "it has taken nothing in";
   EXPECT_EQ(reply->sender.applied, opTime(3, 7));
+  EXPECT_EQ(reply->sender.state, MemberState::kSecondary);
+  EXPECT_EQ(reply->sender.config, kConfig.configVersion());
+  EXPECT_TRUE(reply->sender.others.empty()) << "it hears of nobody meanwhile";
+  EXPECT_EQ(reply->sender.primary, "") << "nor of the primary";
   EXPECT_EQ(reply->sentAt, 12);
+  for (const Phase phase :
+       {Phase::kCandidate, Phase::kCatchingUp, Phase::kDraining, Phase::kPrimary, Phase::kSteppingDown})
+    EXPECT_FALSE(answerUnheard(memberOf(kConfig, "b:1", phase), request)) << "nobody is to follow it";
   HeartbeatRequest stranger = request;
   stranger.setName = "other";
   EXPECT_FALSE(answerUnheard(now, stranger));
