@@ -182,8 +182,9 @@ Task<Status> keepSizeOfLog(Request& request, int64_t bytes) {
   auto lock =
       co_await lockCollection(request.server().node, request.operation(), storage::oplogName(), storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
-  storage::Catalog& catalog = request.server().catalog.unguarded();
-  auto change = [&](storage::RecoveryUnit& unit) { return storage::resizeShownOplog(catalog, unit, bytes); };
+  auto change = [&](storage::RecoveryUnit& unit) {
+    return storage::resizeShownOplog(request.server().catalog.unguarded(), unit, bytes);
+  };
   co_return co_await changeCatalog(request, change);
 }
 

@@ -15,7 +15,6 @@
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/logged_command.hpp"
 #include "storage/transaction/conflict_retry.hpp"
-#include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::replication {
 
@@ -288,37 +287,15 @@ bool BatchWriter::tryTogether(const Writing& writing) {
     --apart_;
     return false;
   }
-  Share documents = writing.shares.front();
-  // The engine takes no time that is older than the first one of a unit; shares are in the order of collections.
-  const auto isOlder = [](const OplogEntry* a, const OplogEntry* b) {
-    return a->opTime.timestamp < b->opTime.timestamp;
-  };
-  std::ranges::sort(documents, isOlder);
-  const Entries sessions = writing.shares.back();
-  if (sessions.front()->opTime.timestamp < documents.front()->opTime.timestamp) return false;
+  const Share& documents = writing.shares.front();
   const TimePoint begun = node_.environment().now();
   const auto operation = operationFor(batch);
-  storage::WriteUnitOfWork together(operation->recoveryUnit());
-  if (!writeTogether(*operation, documents, sessions) || !together.commit().isOK()) {
+  if (!sessions_.putWithDocuments(*operation, applier_, documents, writing.shares.back(), options_.unit).isOK()) {
     apart_ = kBatchesApart;
     return false;
   }
   noteUnit(*documents.front(), documents.size(), begun);
   return true;
-}
-
-/// What is thrown is met again, and reported, by the writers of the shares.
-bool BatchWriter::writeTogether(OperationContext& operation, Entries documents, Entries sessions) {
-  storage::UnitLimits limits = options_.unit;
-  limits.mayShrink = false;
-  try {
-    const auto applied = applyInUnit(applier_, operation, documents, limits);
-    if (!applied.isOK() || *applied < documents.size()) return false;
-    const auto put = sessions_.putInUnit(operation, sessions, limits);
-    return put.isOK() && *put == sessions.size();
-  } catch (const std::exception&) {
-    return false;
-  }
 }
 
 Task<void> BatchWriter::runShare(std::shared_ptr<Writing> writing, size_t share) {

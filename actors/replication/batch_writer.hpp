@@ -99,7 +99,6 @@ class BatchWriter {
   Task<void> runInTurn(std::shared_ptr<Writing> writing);
   /// The shares of a small batch in one unit of work; false: nothing of them was written.
   bool tryTogether(const Writing& writing);
-  bool writeTogether(storage::OperationContext& operation, Entries documents, Entries sessions);
   Task<void> finishShare(std::shared_ptr<Writing> writing, size_t share);
   Task<Status> writeShare(std::shared_ptr<Writing> writing, size_t share);
   /// Entries of one collection.

@@ -71,23 +71,16 @@ Task<Status> SessionCheckout::lockTables() {
   }
 }
 
-/// Nearly always both are there and nobody holds them: a look at the catalog under the locks is all it takes, and no
-/// task need be started for it.
+/// Nearly always both are there and nobody holds them: no task need be started then.
 bool SessionCheckout::tryLockTables() {
-  storage::OperationContext& operation = request_.operation();
-  const auto& catalog = request_.server().writes.catalog;
-  const auto tryLock = [&](const storage::Namespace& ns, storage::HeldLock& into) {
-    storage::HeldLock lock = collectionLock(operation, ns, storage::LockMode::kIX);
-    if (!tryAcquireLock(operation, lock)) return false;
-    const storage::CollectionPtr collection = catalog.find(ns);
-    if (!collection || collection->isCapped() || collection->isView()) return false;
-    into = std::move(lock);
-    return true;
-  };
-  if (tryLock(storage::transactionsNamespace(), transactions_) && tryLock(storage::imagesNamespace(), images_))
-    return true;
-  transactions_.reset();
-  return false;
+  const CollectionWriter writer(request_.server().writes, request_.operation());
+  auto transactions = writer.tryOpen(storage::transactionsNamespace());
+  if (!transactions) return false;
+  auto images = writer.tryOpen(storage::imagesNamespace());
+  if (!images) return false;
+  transactions_ = std::move(transactions->lock);
+  images_ = std::move(images->lock);
+  return true;
 }
 
 void SessionCheckout::checkIn() {

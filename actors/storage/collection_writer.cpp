@@ -44,6 +44,14 @@ Task<Status> CollectionWriter::note(bson::Document message) {
   co_return co_await commit(write);
 }
 
+std::optional<WriteTarget> CollectionWriter::tryOpen(const Namespace& ns) const {
+  HeldLock lock = collectionLock(operation_, ns, LockMode::kIX);
+  if (!tryAcquireLock(operation_, lock)) return std::nullopt;
+  CollectionPtr collection = services_.catalog.find(ns);
+  if (!collection || collection->isCapped() || collection->isView()) return std::nullopt;
+  return WriteTarget{std::move(lock), std::move(collection)};
+}
+
 Task<StatusWith<WriteTarget>> CollectionWriter::open(Namespace ns, IfMissing ifMissing) {
   for (LockMode mode = LockMode::kIX;;) {
     HeldLock lock = collectionLock(operation_, ns, mode);

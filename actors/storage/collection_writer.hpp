@@ -49,6 +49,9 @@ class CollectionWriter {
   /// Locks the collection for writing, and creates it if it is missing and wanted. Errors: CommandNotSupportedOnView,
   /// InvalidNamespace and those of creating a collection, of waiting for locks, OutOfDiskSpace.
   Task<StatusWith<WriteTarget>> open(storage::Namespace ns, IfMissing ifMissing);
+  /// As `open`, without waiting or a task, for the usual case. Nothing: a lock is not free, or there is no such
+  /// collection that many may write to at a time.
+  std::optional<WriteTarget> tryOpen(const storage::Namespace& ns) const;
   /// Makes a collection where there is none; the operation holds no lock below the global one.
   Task<Status> createIfMissing(storage::Namespace ns) { return createIfMissing(std::move(ns), {}); }
   Task<Status> createIfMissing(storage::Namespace ns, storage::CollectionOptions options);

@@ -108,4 +108,24 @@ StatusWith<size_t> AppliedSessions::putInUnit(OperationContext& operation, std::
   return untilItFits(entries.size(), limits, [&] { return putOnce(operation, entries, limits); });
 }
 
+Status AppliedSessions::putWithDocuments(OperationContext& operation, const OperationApplier& applier,
+                                         std::vector<const OplogEntry*> documents,
+                                         std::span<const OplogEntry* const> sessions, UnitLimits limits) const {
+  // The engine takes no time that is older than the first one of a unit; a batch has them in the order of collections.
+  const auto isOlder = [](const OplogEntry* a, const OplogEntry* b) {
+    return a->opTime.timestamp < b->opTime.timestamp;
+  };
+  std::ranges::sort(documents, isOlder);
+  if (isOlder(sessions.front(), documents.front()))
+    return {ErrorCode::kIllegalOperation, "a session's first entry is older than the first document"};
+  const Status tooLarge(ErrorCode::kTransactionTooLargeForCache, "the batch is too large for one unit of work");
+  limits.mayShrink = false;
+  WriteUnitOfWork together(operation.recoveryUnit());
+  TROUPE_ASSIGN(const size_t applied, applyInUnit(applier, operation, documents, limits));
+  if (applied < documents.size()) return tooLarge;
+  TROUPE_ASSIGN(const size_t put, putInUnit(operation, sessions, limits));
+  if (put < sessions.size()) return tooLarge;
+  return together.commit();
+}
+
 }  // namespace troupe::storage

@@ -27,6 +27,13 @@ class AppliedSessions {
   StatusWith<size_t> putInUnit(OperationContext& operation, std::span<const OplogEntry* const> entries,
                                UnitLimits& limits) const;
 
+  /// Carries out entries of documents and puts what follows from those of sessions, all in one unit of work, as the
+  /// primary has committed them. None of the sessions keeps an image. Nothing is written unless all is; the errors of
+  /// both, and TransactionTooLargeForCache where `limits` are too small.
+  Status putWithDocuments(OperationContext& operation, const OperationApplier& applier,
+                          std::vector<const OplogEntry*> documents, std::span<const OplogEntry* const> sessions,
+                          UnitLimits limits) const;
+
  private:
   struct Image;
   StatusWith<std::vector<Image>> imagesOf(OperationContext& operation, std::span<const OplogEntry* const> entries,
