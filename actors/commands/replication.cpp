@@ -193,26 +193,21 @@ Task<Status> keepSizeOfLog(Request& request, int64_t bytes) {
 Task<Status> resizeOplog(Request& request) {
   const ServerContext& server = request.server();
   if (!server.oplog) co_return notReplicated();
-  storage::OplogLimits limits = server.oplog->markers().limits();
   const bson::Element size = request.arg("size"), hours = request.arg("minRetentionHours");
   if (!size && !hours) co_return Status(ErrorCode::kInvalidOptions, "'size' or 'minRetentionHours' must be given");
-  if (size) {
-    const double megabytes = size.toDouble();
-    if (!(megabytes >= kSmallestOplogMB && megabytes <= kLargestOplogMB))
-      co_return Status(ErrorCode::kBadValue, "the size of the oplog must be from 990 MB to 1 PB, given in MB, and is " +
-                                                 std::to_string(megabytes));
-    limits.maxBytes = static_cast<int64_t>(megabytes * 1024 * 1024);
-  }
-  if (hours) {
-    if (!(hours.toDouble() >= 0 && hours.toDouble() < 1e9))
-      co_return Status(ErrorCode::kBadValue, "minRetentionHours must be a number of hours from 0 on");
-    limits.minRetentionMillis = static_cast<int64_t>(hours.toDouble() * kMillisInHour);
-  }
-  if (size) TROUPE_CO_TRY(co_await keepSizeOfLog(request, limits.maxBytes));
-  storage::OplogLimits now = server.oplog->markers().limits();  // another command may have changed them meanwhile
-  if (size) now.maxBytes = limits.maxBytes;
-  if (hours) now.minRetentionMillis = limits.minRetentionMillis;
-  server.oplog->markers().setLimits(now);
+  const double megabytes = size.toDouble();
+  if (size && !(megabytes >= kSmallestOplogMB && megabytes <= kLargestOplogMB))
+    co_return Status(ErrorCode::kBadValue, "the size of the oplog must be from 990 MB to 1 PB, given in MB, and is " +
+                                               std::to_string(megabytes));
+  if (hours && !(hours.toDouble() >= 0 && hours.toDouble() < 1e9))
+    co_return Status(ErrorCode::kBadValue, "minRetentionHours must be a number of hours from 0 on");
+  const auto bytes = size ? static_cast<int64_t>(megabytes * 1024 * 1024) : int64_t{0};
+  if (size) TROUPE_CO_TRY(co_await keepSizeOfLog(request, bytes));
+  storage::OplogLimits limits =
+      server.oplog->markers().limits();  // not before: another command may change them meanwhile
+  if (size) limits.maxBytes = bytes;
+  if (hours) limits.minRetentionMillis = static_cast<int64_t>(hours.toDouble() * kMillisInHour);
+  server.oplog->markers().setLimits(limits);
   co_return Status::OK();
 }
 

@@ -138,13 +138,13 @@ Status Catalog::load(bool recount) {
 /// Too large ones keep counters that lag behind by a minute at most, and are cut by them. The oplog has markers.
 Status Catalog::recountCapped(RecoveryUnit& unit, const Collection& collection) {
   const bool isOplog = collection.ns().isLocal() && collection.ns().collection().starts_with("oplog.");
+  if (isOplog || !bytesToCount_) return Status::OK();
   const int64_t bytes = collection.records().dataBytes();  // a minute old at most
-  if (isOplog || sizes_->wereRight()) return Status::OK();
-  if (bytesToCount_ < bytes) {
+  if (*bytesToCount_ < bytes) {
     if (hooks_.warn) hooks_.warn("the capped collection " + collection.ns().toString() + " is too large to be counted");
     return Status::OK();
   }
-  bytesToCount_ -= bytes;
+  *bytesToCount_ -= bytes;
   return countRecords(unit, collection.records());
 }
 
@@ -166,9 +166,9 @@ StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine& engine, SessionPool& po
   TROUPE_ASSIGN(catalog->sizes_, SizeStorer::open(engine));
   TROUPE_TRY(catalog->adoptRole());
   constexpr int64_t kMostBytesCounted = int64_t{1} << 30;
-  catalog->bytesToCount_ = catalog->sizes_->wereRight() ? 0 : kMostBytesCounted;
+  if (!catalog->sizes_->wereRight()) catalog->bytesToCount_ = kMostBytesCounted;
   TROUPE_TRY(catalog->load(false));
-  catalog->bytesToCount_ = 0;
+  catalog->bytesToCount_.reset();
   return catalog;
 }
 

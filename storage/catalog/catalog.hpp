@@ -102,7 +102,8 @@ class Catalog {
   std::unique_ptr<DurableCatalog> durable_;
   std::unique_ptr<SizeStorer> sizes_;
   DropReaper reaper_;
-  int64_t bytesToCount_ = 0;  ///< of capped collections, in the present load
+  /// Of capped collections, in the load of a start after a kill; nothing: their counters are right.
+  std::optional<int64_t> bytesToCount_;
   PendingDatabaseDrops pendingDrops_;
   std::map<std::string, std::weak_ptr<const void>> closedTables_;  ///< what `close` took out, by ident
   std::function<void(CatalogStep)> onStep_;

@@ -2,17 +2,14 @@
 
 #include <algorithm>
 
+#include "messaging/errors/invariant.hpp"
 #include "storage/catalog/catalog_changes.hpp"
 #include "storage/catalog/collection_maker.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::storage {
 
-StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
-                                         const CollectionPtr& previous) {
-  if (previous) TROUPE_TRY(previous->checkWritable(unit));
-  return putVersion(catalog, unit, entry, previous);
-}
+namespace {
 
 StatusWith<CollectionPtr> putVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
                                      const CollectionPtr& previous) {
@@ -20,6 +17,20 @@ StatusWith<CollectionPtr> putVersion(Catalog& catalog, RecoveryUnit& unit, const
   TROUPE_ASSIGN(auto next, CollectionMaker::make(catalog, entry, previous.get()));
   CatalogChanges::of(catalog, unit).put(next, previous);
   return next;
+}
+
+}  // namespace
+
+StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
+                                         const CollectionPtr& previous) {
+  if (previous) TROUPE_TRY(previous->checkWritable(unit));
+  return putVersion(catalog, unit, entry, previous);
+}
+
+StatusWith<CollectionPtr> publishShownVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
+                                              const CollectionPtr& previous) {
+  invariant(!entry.ns.isReplicated(), "a change of a replicated collection has a slot, and its observers hear of it");
+  return putVersion(catalog, unit, entry, previous);
 }
 
 Status createTableInUnit(Catalog& catalog, RecoveryUnit& unit, const Namespace& ns, const std::string& ident,

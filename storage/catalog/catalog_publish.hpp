@@ -17,10 +17,10 @@ namespace troupe::storage {
 /// commits. The caller has reserved the slot of the change, and tells the observers.
 StatusWith<CollectionPtr> publishVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
                                          const CollectionPtr& previous);
-/// The same of a collection whose documents nobody writes through it, the log of operations: the server's own change.
-/// The caller holds its X lock.
-StatusWith<CollectionPtr> putVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
-                                     const CollectionPtr& previous);
+/// The same of what the node shows of its own tables (shown_table.hpp), whose collections nobody may write to; never of
+/// a replicated one. The caller holds its X lock.
+StatusWith<CollectionPtr> publishShownVersion(Catalog& catalog, RecoveryUnit& unit, const CatalogEntry& entry,
+                                              const CollectionPtr& previous);
 
 /// Calls `tell(observer)` once for each observer of these versions of collections; null ones are passed over.
 template <class Tell>

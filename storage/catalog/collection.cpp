@@ -145,11 +145,11 @@ StatusWith<RecordId> Collection::insertByKey(RecoveryUnit& unit, bson::View docu
   if (clusterKey_) return insertDocument(unit, document, scratch);
   TROUPE_ASSIGN(const RecordId id, records_->reserveId(unit));
   TROUPE_TRY(indexDocument(unit, *idIndex_, id, document, scratch));
-  // Not what the caller may mend: the record is another document's.
-  if (const Status added = records_->insertAt(unit, id, document.bytes()); added == ErrorCode::kDuplicateKey)
+  const Status added = records_->insertAt(unit, id, document.bytes());
+  if (added == ErrorCode::kDuplicateKey)  // not what `putNew` may mend: the record is another document's
     return Status(ErrorCode::kInternalError,
                   "the number of a new record of " + ns_.toString() + " is taken; run validate");
-  else TROUPE_TRY(added);
+  TROUPE_TRY(added);
   for (const auto& index : indexes_)
     if (index.get() != idIndex_) TROUPE_TRY(indexDocument(unit, *index, id, document, scratch));
   return id;

@@ -1,5 +1,6 @@
 #include "storage/oplog/oplog_collection.hpp"
 
+#include "messaging/errors/invariant.hpp"
 #include "storage/catalog/catalog_publish.hpp"
 #include "storage/catalog/shown_table.hpp"
 #include "storage/oplog/oplog_entry.hpp"
@@ -34,9 +35,10 @@ StatusWith<CollectionPtr> showOplog(Catalog& catalog, const OplogLimits& limits)
 
 Status resizeShownOplog(Catalog& catalog, RecoveryUnit& unit, int64_t bytes) {
   const CollectionPtr shown = catalog.find(oplogName());
+  invariant(shown != nullptr, "a member shows its log from its start on");
   CatalogEntry entry = shown->toEntry();
   entry.options.cappedSize = bytes;
-  return putVersion(catalog, unit, entry, shown).status();
+  return publishShownVersion(catalog, unit, entry, shown).status();
 }
 
 }  // namespace troupe::storage

@@ -1,9 +1,9 @@
 #include "storage/records/record_store.hpp"
 
+#include <boost/container/small_vector.hpp>
 #include <boost/endian/conversion.hpp>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "storage/oplog/oplog_key.hpp"
 #include "storage/transaction/recovery_unit.hpp"
@@ -50,7 +50,7 @@ class SizeChanges final : public BoundState {
       each.size->dirty.store(true, std::memory_order_relaxed);
     }
   }
-  std::vector<Change> changes_;
+  boost::container::small_vector<Change, 2> changes_;
 };
 
 }  // namespace

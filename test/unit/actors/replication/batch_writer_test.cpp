@@ -1,8 +1,12 @@
 #include "actors/replication/batch_writer.hpp"
 
+#include <functional>
+#include <initializer_list>
 #include <map>
+#include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "storage/locks/lock_manager.hpp"
 #include "storage/sessions/retryable_writes.hpp"
@@ -43,10 +47,35 @@ class BatchWriterTest : public storage::PrimaryFixture {
     return Status::OK();
   }
 
+  /// A session with number 1, which `inSession` writes in, and the collections for its record.
+  void makeSession() {
+    for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})
+      make(ns->toString().c_str());
+    tables.emplace(*catalog);
+    session.emplace(doc("id", 1), *tables);
+    ASSERT_TRUE(session->begin(1).isOK());
+  }
+  void inSession(const std::function<void()>& write) {
+    operation->session.txnNumber = 1;
+    operation->retryable = &*session;
+    write();
+    operation->retryable = nullptr;
+    operation->session.txnNumber.reset();
+  }
+  /// From now on batches of up to 32 entries are small ones.
+  void writeSmallBatches(std::function<void(const BatchWriter::AppliedUnit&)> applied = nullptr) {
+    BatchWriter::Parts parts{
+        node, *member.catalog, *memberLog, {.sessions = *member.pool, .locks = &locks, .replicated = &memberWrites}};
+    parts.applied = std::move(applied);
+    writer = std::make_unique<BatchWriter>(parts, BatchWriter::Options{.writers = 4, .entriesPerWriter = 32});
+  }
+
   storage::Member member;
   storage::LockManager locks{[] { return std::chrono::steady_clock::time_point(); }};
   storage::ReplicatedWrites memberWrites{[] { return 1u; }};
   std::unique_ptr<storage::OplogStore> memberLog;
+  std::optional<storage::SessionTables> tables;
+  std::optional<storage::RetryableWrites> session;
   /// The engine in memory is for one thread at a time.
   Node node{{.name = "n2", .threads = GetParam() == StorageUnderTest::kDeterministic ? 1u : 4u}};
   std::unique_ptr<BatchWriter> writer;
@@ -111,22 +140,13 @@ TEST_P(BatchWriterTest, ABatchHoldsAnyNumberOfImagesOfASession) {
 
 /// It is written where it is begun: no other thread is woken for a handful of entries.
 TEST_P(BatchWriterTest, ASmallBatchIsWrittenByTheThreadThatBeginsIt) {
-  for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})
-    make(ns->toString().c_str());
-  const storage::SessionTables tables(*catalog);
-  storage::RetryableWrites session(doc("id", 1), tables);
-  ASSERT_TRUE(session.begin(1).isOK());
-  operation->session.txnNumber = 1;
-  operation->retryable = &session;
-  ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
-  ASSERT_TRUE(insertAll({4}).isOK());
-  operation->retryable = nullptr;
-  operation->session.txnNumber.reset();
+  makeSession();
+  inSession([&] {
+    ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
+    ASSERT_TRUE(insertAll({4}).isOK());
+  });
   std::set<std::thread::id> threads;
-  BatchWriter::Parts parts{
-      node, *member.catalog, *memberLog, {.sessions = *member.pool, .locks = &locks, .replicated = &memberWrites}};
-  parts.applied = [&](const BatchWriter::AppliedUnit&) { threads.insert(std::this_thread::get_id()); };
-  writer = std::make_unique<BatchWriter>(parts, BatchWriter::Options{.writers = 4, .entriesPerWriter = 32});
+  writeSmallBatches([&](const BatchWriter::AppliedUnit&) { threads.insert(std::this_thread::get_id()); });
   const Status written = writeAll(log());
   ASSERT_TRUE(written.isOK()) << written.toString();
   EXPECT_EQ(threads, std::set{std::this_thread::get_id()});
@@ -136,27 +156,16 @@ TEST_P(BatchWriterTest, ASmallBatchIsWrittenByTheThreadThatBeginsIt) {
 
 /// Whichever collection comes first among the writers' shares: the engine takes no time older than a unit's first one.
 TEST_P(BatchWriterTest, ASmallBatchOfTwoCollectionsAndItsSessionIsOneUnit) {
-  for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})
-    make(ns->toString().c_str());
+  makeSession();
   make("test.d");
-  const storage::SessionTables tables(*catalog);
-  storage::RetryableWrites session(doc("id", 1), tables);
-  ASSERT_TRUE(session.begin(1).isOK());
-  const auto inSession = [&](std::initializer_list<const char*> collections, int id) {
-    operation->session.txnNumber = 1;
-    operation->retryable = &session;
+  const auto add = [&](std::initializer_list<const char*> collections, int id) {
     for (const char* ns : collections) EXPECT_TRUE(addDocument(ns, doc("_id", id)).isOK());
-    operation->retryable = nullptr;
-    operation->session.txnNumber.reset();
   };
-  inSession({"test.c", "test.d"}, 1);
+  inSession([&] { add({"test.c", "test.d"}, 1); });
   make("test.e");  // a command is a batch of its own
-  inSession({"test.d", "test.c"}, 2);
+  inSession([&] { add({"test.d", "test.c"}, 2); });
   int ofTwo = 0;
-  BatchWriter::Parts parts{
-      node, *member.catalog, *memberLog, {.sessions = *member.pool, .locks = &locks, .replicated = &memberWrites}};
-  parts.applied = [&](const BatchWriter::AppliedUnit& unit) { ofTwo += unit.count == 2; };
-  writer = std::make_unique<BatchWriter>(parts, BatchWriter::Options{.writers = 4, .entriesPerWriter = 32});
+  writeSmallBatches([&](const BatchWriter::AppliedUnit& unit) { ofTwo += unit.count == 2; });
   const Status written = writeAll(log());
   ASSERT_TRUE(written.isOK()) << written.toString();
   EXPECT_EQ(ofTwo, 2);
@@ -165,19 +174,9 @@ TEST_P(BatchWriterTest, ASmallBatchOfTwoCollectionsAndItsSessionIsOneUnit) {
 
 /// What stands in the way of the one unit of work for documents and records is met again by the writers of each.
 TEST_P(BatchWriterTest, ASmallBatchThatFailsIsWrittenByNobody) {
-  for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()})
-    make(ns->toString().c_str());
-  const storage::SessionTables tables(*catalog);
-  storage::RetryableWrites session(doc("id", 1), tables);
-  ASSERT_TRUE(session.begin(1).isOK());
-  operation->session.txnNumber = 1;
-  operation->retryable = &session;
-  ASSERT_TRUE(insertAll({1, 2}).isOK());
-  operation->retryable = nullptr;
-  operation->session.txnNumber.reset();
-  BatchWriter::Parts parts{
-      node, *member.catalog, *memberLog, {.sessions = *member.pool, .locks = &locks, .replicated = &memberWrites}};
-  writer = std::make_unique<BatchWriter>(parts, BatchWriter::Options{.writers = 4, .entriesPerWriter = 32});
+  makeSession();
+  inSession([&] { ASSERT_TRUE(insertAll({1, 2}).isOK()); });
+  writeSmallBatches();
   auto entries = log();
   storage::OplogEntry last = *storage::OplogEntry::parse(entries.back());
   const auto delta = doc("$v", 2, "diff", doc("u", doc("a", 1))), id = doc("_id", 77);

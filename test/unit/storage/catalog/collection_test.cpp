@@ -77,6 +77,21 @@ TEST_P(CollectionTest, PutsADocumentThatIsHardlyEverThere) {
   EXPECT_EQ(current()->records().count(), 3);
 }
 
+/// A number that is taken is no document that is there already: another one lies under it.
+TEST_P(CollectionTest, ATakenRecordNumberReplacesNobody) {
+  create();
+  const auto put = [&](const bson::Document& document) {
+    return write([&] { return current()->putNew(*unit, document).status(); });
+  };
+  ASSERT_TRUE(put(R"({"_id": 1})"_json).isOK());
+  const RecordId next(findById(1)->number() + 1);
+  const bson::Document planted = R"({"_id": 7})"_json;
+  ASSERT_TRUE(write([&] { return current()->records().insertAt(*unit, next, planted.bytes()); }).isOK());
+  EXPECT_EQ(put(R"({"_id": 2})"_json).code(), ErrorCode::kInternalError);
+  EXPECT_FALSE(findById(2));
+  ASSERT_TRUE(current()->find(*unit, next, [&](bson::View now) { EXPECT_EQ(now["_id"].toInt64(), 7); }).isOK());
+}
+
 TEST_P(CollectionTest, ReplacesTheDocumentOnWhichACursorStands) {
   create();
   ASSERT_TRUE(index(R"({"key": {"a": 1}, "name": "a"})"_json).isOK());
