@@ -186,7 +186,8 @@ Task<Status> find(Request& request) {
   auto cursor = newCursor(request, ns.toString(), streamOf(resources, std::move(*executor)));
   cursor->noTimeout = request.flag("noCursorTimeout");
   cursor->limit = wanted.limit;
-  if (*tailable && resources->collection) cursor->tail = Tail{resources->collection->uuid(), request.flag("awaitData")};
+  if (*tailable && resources->collection)
+    cursor->tail = Tail{resources->collection->uuid(), request.flag("awaitData"), {}};
   co_return co_await replyWithCursor(request, std::move(cursor), {documents}, false);
 }
 

@@ -213,6 +213,7 @@ Task<Status> fillWhenThereAreNews(Request& request, ClientCursor& cursor, BatchL
     const auto news = co_await awaitNews(request, collection, known, until);
     if (!news.isOK()) co_return news.status();
     if (!*news) co_return Status::OK();
+    if (cursor.tail->pace.isQuick()) co_await request.server().node.sleepFor(NewsPace::kGathering);
   }
 }
 
@@ -234,6 +235,7 @@ class PinGuard {
 void noteResults(Request& request, ClientCursor& cursor, int64_t returned) {
   cursor.returned += returned;
   ++cursor.batches;
+  if (cursor.tail) cursor.tail->pace.answered(request.server().node.environment().now(), returned);
   storage::OperationMetrics& metrics = request.operation().metrics;
   cursor.stream->report(metrics);
   metrics.returned = returned;

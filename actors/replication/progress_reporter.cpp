@@ -185,7 +185,9 @@ void ProgressReporter::take(const PositionReport& report, Context& context) {
     parts_.progress.notePosition(each.host, {each.applied, each.durable});
     if (isSteppingDown) parts_.tellOfMember({each.host, each.applied});
   }
-  context.reply(machines::toMessage(news()));
+  const CommitPointNews told = news();
+  context.reply(machines::toMessage(told));
+  if (const auto from = below_.find(report.from); from != below_.end()) from->second.toldPoint = told.commitPoint;
   if (parts_.progress.positions() != before) this->report();  // and on (REP-051)
 }
 
@@ -204,8 +206,10 @@ void ProgressReporter::tellBelow() {
   std::erase_if(below_,
                 [&](const auto& each) { return each.second.reportedAt + 2 * electionTimeout() < environment().now(); });
   if (below_.empty()) return;
-  const Payload told = machines::toMessage(news());
-  for (const auto& [host, known] : below_) tell(Address(host, kProgressPath), told);
+  const CommitPointNews now = news();
+  const Payload told = machines::toMessage(now);
+  for (const auto& [host, known] : below_)
+    if (known.toldPoint != now.commitPoint) tell(Address(host, kProgressPath), told);
 }
 
 void ProgressReporter::tellAll() {

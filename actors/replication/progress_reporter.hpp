@@ -72,6 +72,7 @@ class ProgressReporter final : public Actor {
     TimePoint livedAt{};   ///< it was alive then, as far as is known
     int32_t distance = 0;  ///< over how many others that was heard of
     TimePoint toldAt{};    ///< the topology
+    OpTime toldPoint;      ///< the commit point that its last report was answered with
   };
   std::map<NodeName, Below> below_;
   int64_t reports_ = 0, failedReports_ = 0, received_ = 0;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "actors/server/authorized_namespace.hpp"
+#include "actors/server/news_pace.hpp"
 #include "actors/server/result_stream.hpp"
 #include "actors/server/session_key.hpp"
 #include "actors/server/table_piece.hpp"
@@ -27,6 +28,7 @@ namespace troupe::server {
 struct Tail {
   bson::Uuid collection;
   bool awaitData = false;  ///< its getMore waits a while for news
+  NewsPace pace;           ///< of the answers of its getMores
 };
 
 /// A query that gives its results in batches. Between batches it lies in the registry without a snapshot; while a

@@ -77,6 +77,35 @@ TEST_F(TailingTest, ItWaitsASecondUnlessTold) {
   EXPECT_TRUE(waiting->done);
 }
 
+/// An answer costs its reader and its sender more than some further documents do; news that come alone go at once.
+TEST_F(TailingTest, NewsThatComeInQuickSuccessionAreGathered) {
+  add(1);
+  const auto id = open();
+  const auto answerTo = [&](auto write) {
+    const auto waiting = server.begin(getMore(id));
+    write();
+    server.node.run();
+    EXPECT_TRUE(waiting->done);
+    return waiting->takeReply();
+  };
+  server.node.advance(10ms);
+  EXPECT_TRUE(holds(answerTo([&] { add(2); }), R"({"cursor": {"nextBatch": [{"_id": 2}]}})"_json));
+  server.node.advance(100us);
+  EXPECT_TRUE(holds(answerTo([&] { add(3); }), R"({"cursor": {"nextBatch": [{"_id": 3}]}})"_json)) << "not yet quick";
+  const auto later = [&] {
+    add(4);
+    server.node.run();
+    server.node.advance(200us);
+    add(5);
+    server.node.advance(100us);
+  };
+  EXPECT_TRUE(holds(answerTo(later), R"({"cursor": {"nextBatch": [{"_id": 4}, {"_id": 5}]}})"_json));
+  server.node.advance(10ms);
+  add(6);
+  EXPECT_TRUE(holds(server.run(getMore(id)), R"({"cursor": {"nextBatch": [{"_id": 6}]}})"_json));
+  EXPECT_TRUE(holds(answerTo([&] { add(7); }), R"({"cursor": {"nextBatch": [{"_id": 7}]}})"_json)) << "slow again";
+}
+
 TEST_F(TailingTest, ACursorDiesWithItsPosition) {
   add(1);
   const auto id = open();

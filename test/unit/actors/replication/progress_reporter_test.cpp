@@ -70,7 +70,8 @@ class ProgressReporterTest : public ::testing::Test {
   std::vector<Heard> heard;
   std::vector<MemberPosition> reported;
   probe::TestKit kit{"a:1"};
-  probe::Probe source = kit.probe("p:1", kProgressPath), below = kit.probe("b:1", kProgressPath);
+  probe::Probe source = kit.probe("p:1", kProgressPath), below = kit.probe("b:1", kProgressPath),
+               farther = kit.probe("c:1", kProgressPath);
 };
 
 TEST_F(ProgressReporterTest, TellsTheTopologyOfEachSignOfLifeOverItsDistance) {
@@ -94,6 +95,20 @@ TEST_F(ProgressReporterTest, PassesSignsOfLifeOnAsLongAsTheyAreFresh) {
   kit.advance(5s);
   EXPECT_EQ(reportedDistance("b:1"), 1);
   EXPECT_EQ(reportedDistance("c:1"), 0) << "its position is passed on, and no sign of life";
+}
+
+/// The answer to a report carries it; to tell it once more would cost both a message with every write.
+TEST_F(ProgressReporterTest, TellsACommitPointToThoseThatHaveNotBeenAnsweredWithIt) {
+  const OpTime end{1, {1000, 1}};
+  progress.setRole({configOfFour(), "a:1", 1, true});
+  progress.noteApplied(end);
+  progress.noteDurable(end);
+  reportOfB(1);
+  const PositionReport committing{
+      "b:1", 1, configOfFour().configVersion(), {{"b:1", end, end, 0}, {"c:1", end, end, 1}}};
+  EXPECT_EQ(below.ask(kit.address(kProgressPath), committing).expectAnswer<CommitPointNews>()->commitPoint, end);
+  EXPECT_EQ(farther.expect<CommitPointNews>()->commitPoint, end);
+  below.expectNone();
 }
 
 }  // namespace

@@ -34,7 +34,9 @@ class LocalPortTest : public ::testing::Test {
     address.sun_family = AF_UNIX;
     std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
     EXPECT_EQ(::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    if (listens) EXPECT_EQ(::listen(descriptor, 1), 0);
+    if (listens) {
+      EXPECT_EQ(::listen(descriptor, 1), 0);
+    }
     return descriptor;
   }
 
