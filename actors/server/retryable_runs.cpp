@@ -76,6 +76,8 @@ bool isSentAgain(const Status& failure) {
 }
 
 Task<StatusWith<bson::Document>> RetryableRuns::run(std::string database, bson::Document command, TimePoint deadline) {
+  if (!options_.numbered)
+    co_return co_await members_.run(target_, database, command, deadline - node_.environment().now());
   const Lease session(made_, node_);
   const bson::Document numbered = session.number(command);
   machines::RetryPause pause(options_.firstPause, options_.longestPause);

@@ -22,6 +22,8 @@ class RetryableRuns {
     Duration attempt = std::chrono::seconds(10);  ///< without an answer; then it is sent again
     Duration firstPause = std::chrono::milliseconds(50);
     Duration longestPause = std::chrono::seconds(2);
+    /// False: the target stands alone, where commands have no numbers. Each is sent once.
+    bool numbered = true;
   };
   /// `target`: where the commands go, this node included: a node's name, or `primaryOf` a set. `node` and `members`
   /// outlive this.

@@ -50,6 +50,7 @@ class CommandTable;
 class DefaultConcerns;
 class HelloState;
 class Profiler;
+class RetryableRuns;
 class SessionCache;
 class SessionCatalog;
 class TimeProofs;
@@ -145,6 +146,9 @@ struct ServerContext {
   storage::OplogStore* oplog = nullptr;                   ///< a member's log
   storage::OperationServices operations;                  ///< of every operation on this node
   WriteServices writes;
+  /// Writes of services and of commands that extend the server, each carried out once: on the primary of the node's
+  /// set, or on this node where it stands alone.
+  RetryableRuns* serviceWrites = nullptr;
   ConnectionGate gate{identity.maxConnections};  ///< admission of connections
   query::IndexFilters indexFilters{};            ///< set by planCacheSetFilter
   MessageMemory messages{parameters};            ///< of incomplete messages

@@ -1,4 +1,5 @@
 #include "audit.hpp"
+#include "moves.hpp"
 
 using namespace named_lease;
 using namespace troupe::server;
@@ -7,7 +8,8 @@ troupe::Task<troupe::Status> moveLease(Request& request) {
   troupe::Node& node = request.server().node;
   const troupe::Answer answer = co_await node.ask(node.address("/node/services/leases"), toMessage(wanted));
   node.tell(node.address("/node/services/audit"), troupe::local(caf::make_message(wanted.id)));
-  co_return answer.status();
+  if (!answer.isOK()) co_return answer.status();
+  co_return co_await countMove(request, wanted.id);
 }
 constexpr Argument kTo[] = {stringArg("to").required()};
 constexpr Command kCommands[] = {{.name = "moveLease", .summary = "gives a lease to a node",

@@ -17,6 +17,7 @@
 #include "actors/server/default_concerns.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/profiler.hpp"
+#include "actors/server/retryable_runs.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/session_cache.hpp"
 #include "actors/server/session_catalog.hpp"
@@ -126,6 +127,8 @@ struct NodeAssembly::Parts {
   bool lacksData = false;                                 ///< an initial sync has begun and not ended
   std::unique_ptr<server::UserStore> users;
   std::unique_ptr<Node> node;
+  std::shared_ptr<replication::RemoteMembers> otherNodes;
+  std::unique_ptr<server::RetryableRuns> serviceWrites;
   std::unique_ptr<server::DiskGuard> disk;
   std::unique_ptr<server::ServerContext> context;
   std::unique_ptr<Following> following;              ///< of a member
@@ -273,6 +276,10 @@ void NodeAssembly::Parts::makeNode() {
   workers = std::make_unique<maintenance::WorkerPool>(*node, std::move(addresses));
   disk = std::make_unique<server::DiskGuard>(*environment, *engine, options.dataDirectory,
                                              parameters.diskSpaceReserveMB, log);
+  otherNodes = linkedMembers(*node);
+  const std::string target = membership ? primaryOf(membership->setName()) : node->name();
+  serviceWrites = std::make_unique<server::RetryableRuns>(
+      *node, *otherNodes, target, server::RetryableRuns::Options{.numbered = membership != nullptr});
   if (membership) node->postOffice().setPrimaryFinder(replication::primaryFinder(*membership));
 }
 
@@ -324,7 +331,8 @@ void NodeAssembly::Parts::makeContext() {
       .sessionCatalog = membership ? &sessionCatalog : nullptr,
       .oplog = oplog.get(),
       .operations = operations(),
-      .writes = {*node, *catalog}});
+      .writes = {*node, *catalog},
+      .serviceWrites = serviceWrites.get()});
   context->writes.conflicts = &context->conflicts;
   if (membership) context->writes.log = &oplogWriter;
   context->writes.retryOptions = [this] { return conflictRetryOf(parameters); };
@@ -351,7 +359,7 @@ StatusWith<TreeParts> NodeAssembly::Parts::treeParts() {
     TROUPE_ASSIGN(parts.links,
                   makeLinks(*node, *network, options, log, std::make_shared<server::MemberClock>(*context)));
   }
-  parts.nodes = linkedMembers(*node);
+  parts.nodes = otherNodes;
   const auto access = std::make_shared<machines::StorageAccess>(storageAccess());
   if (membership) parts.member.emplace(memberParts(access, parts.links));
   const ServiceParts serviceParts{access, membership.get()};

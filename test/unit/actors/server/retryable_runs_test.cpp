@@ -171,6 +171,18 @@ TEST_F(RetryableRunsTest, EndsAtItsDeadline) {
   EXPECT_EQ(run(kInsert, 0s).status(), ErrorCode::kMaxTimeMSExpired);
 }
 
+TEST_F(RetryableRunsTest, ANodeThatStandsAloneIsSentNoNumbers) {
+  CommandNode alone;
+  LossyWay here(alone);
+  RetryableRuns writes(alone.node, here, "n1", {.numbered = false});
+  const auto outcome = std::make_shared<std::optional<StatusWith<bson::Document>>>();
+  alone.node.start(keep(writes.run("test", bson::fromJson(kInsert).value(), alone.time->now() + 60s), outcome));
+  alone.node.run();
+  ASSERT_TRUE(*outcome && (*outcome)->isOK());
+  ASSERT_EQ(here.sent.size(), 1u);
+  EXPECT_FALSE(here.sent.front()["txnNumber"].ok() || here.sent.front()["lsid"].ok());
+}
+
 TEST_F(RetryableRunsTest, RunsAtOnceHaveSessionsOfTheirOwn) {
   way.fates = {{false, {ErrorCode::kMaxTimeMSExpired, "no answer"}}};
   const auto slow = begin(kInsert), other = begin(kInsert), next = begin(kInsert);
