@@ -2,6 +2,7 @@
 #include "actors/commands/families.hpp"
 #include "actors/commands/prepared_aggregation.hpp"
 #include "actors/commands/query_support.hpp"
+#include "actors/commands/resume_token.hpp"
 #include "actors/commands/tailing.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/namespace_resolution.hpp"
@@ -34,6 +35,9 @@ constexpr Argument kFindArguments[] = {
     flagArg("tailable").outsideStableApi(),
     flagArg("awaitData").outsideStableApi(),
     flagArg("oplogReplay").outsideStableApi(),
+    flagArg("$_requestResumeToken").outsideStableApi(),
+    documentArg("$_resumeAfter").outsideStableApi(),
+    documentArg("$_startAt").outsideStableApi(),
     flagArg("noCursorTimeout").outsideStableApi(),
     flagArg("allowPartialResults"),
     documentArg("collation"),
@@ -154,6 +158,7 @@ Task<Status> find(Request& request) {
   if (collection && collection->isView()) co_return co_await findOnView(request, ns);
   const auto tailable = wantsTailable(request, collection.get());
   if (!tailable.isOK()) co_return tailable.status();
+  TROUPE_CO_ASSIGN(const bool givesTokens, wantsResumeToken(request));
   const auto batchSize = request.arg("batchSize");
   const int64_t documents = batchSize ? batchSize.toInt64() : kDefaultFirstBatch;
   if (collection && !*tailable) {
@@ -178,6 +183,7 @@ Task<Status> find(Request& request) {
   wanted.tailable = *tailable;
   if (wanted.tailable && isNatural(wanted.hint))
     wanted.hint = {};  // whatever it says, documents come as they are added
+  if (givesTokens && resources->collection) TROUPE_CO_TRY(beginAtToken(request, *resources->collection, wanted));
   auto executor = query::openFind(resources->collection, wanted, resources->unit(), resources->context);
   if (!executor.isOK()) co_return executor.status();
   if (atOnce) {
@@ -188,6 +194,8 @@ Task<Status> find(Request& request) {
   cursor->limit = wanted.limit;
   if (*tailable && resources->collection)
     cursor->tail = Tail{resources->collection->uuid(), request.flag("awaitData"), {}};
+  if (givesTokens && resources->collection && !resources->collection->isClustered())
+    cursor->position = ScanPosition{resources->collection->ident(), {}};
   co_return co_await replyWithCursor(request, std::move(cursor), {documents}, false);
 }
 

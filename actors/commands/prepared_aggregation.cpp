@@ -227,7 +227,7 @@ bson::Document findAsPipeline(bson::View find) {
 }
 
 Task<Status> findOnView(Request& request, AuthorizedNamespace ns) {
-  for (const auto name : {"min", "max", "returnKey", "showRecordId", "tailable", "awaitData"}) {
+  for (const auto name : {"min", "max", "returnKey", "showRecordId", "tailable", "awaitData", "$_requestResumeToken"}) {
     if (const auto e = request.arg(name); e && (!e.is(bson::Type::kBool) || e.truthy()))
       co_return Status(ErrorCode::kInvalidPipelineOperator, "Option " + std::string(name) + " not supported on views");
   }

@@ -40,6 +40,7 @@ class ExecutorStream final : public ResultStream {
   }
 
   query::FullScan fullScan() const override { return executor_->stats().fullScan; }
+  storage::RecordId recordId() const override { return executor_->recordId(); }
 
   void report(storage::OperationMetrics& metrics) const override {
     const query::ExecutionStats& stats = executor_->stats();
@@ -163,6 +164,7 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
   while (!limit.documents || state.returned < *limit.documents) {
     if (cursor.held) {
       push(cursor.held->view());
+      if (cursor.position) cursor.position->record = cursor.heldRecord;
       cursor.held.reset();
       continue;
     }
@@ -178,9 +180,11 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
                                                              " bytes is larger than the limit of a document");
       if (state.returned > 0 && size() + next->document.size() > limit.bytes) {
         cursor.held = bson::Document(next->document);
+        if (cursor.position) cursor.heldRecord = cursor.stream->recordId();
         break;
       }
       push(next->document);
+      if (cursor.position) cursor.position->record = cursor.stream->recordId();
       // Where the node is full a batch ends early: without an answer the cursor would be lost with what it has read.
       if (const Status room = request.accountForMessages(); !room.isOK()) {
         if (state.isOnly) co_return room;
@@ -208,12 +212,15 @@ Task<Status> fillWhenThereAreNews(Request& request, ClientCursor& cursor, BatchL
   for (;;) {
     const int64_t known = request.server().cappedWaiters.newsOf(collection);
     if (Status status = co_await fillNextBatch(request, cursor, limit, state); !status.isOK()) co_return status;
-    if (state.returned > 0 || state.exhausted) co_return Status::OK();
+    if (state.returned > 0 || state.exhausted) {
+      cursor.tail->pace.answered(request.server().node.environment().now(), known);
+      co_return Status::OK();
+    }
     suspend(request.operation(), *cursor.stream);
-    const auto news = co_await awaitNews(request, collection, known, until);
+    const Duration gathering = cursor.tail->pace.isQuick() ? NewsPace::kGathering : Duration::zero();
+    const auto news = co_await awaitNews(request, collection, known, {until, gathering});
     if (!news.isOK()) co_return news.status();
     if (!*news) co_return Status::OK();
-    if (cursor.tail->pace.isQuick()) co_await request.server().node.sleepFor(NewsPace::kGathering);
   }
 }
 
@@ -235,7 +242,6 @@ class PinGuard {
 void noteResults(Request& request, ClientCursor& cursor, int64_t returned) {
   cursor.returned += returned;
   ++cursor.batches;
-  if (cursor.tail) cursor.tail->pace.answered(request.server().node.environment().now(), returned);
   storage::OperationMetrics& metrics = request.operation().metrics;
   cursor.stream->report(metrics);
   metrics.returned = returned;
@@ -369,6 +375,15 @@ void endCursor(Request& request, int64_t id, std::string_view ns) {
   reply.close();
 }
 
+/// A scan that has not begun, or has ended, has no position.
+void appendPosition(bson::Builder& reply, const ClientCursor& cursor, bool exhausted) {
+  if (!cursor.position) return;
+  reply.openDocument("postBatchResumeToken");
+  if (exhausted || !cursor.position->record.ok()) reply.append("$recordId", bson::Null{});
+  else reply.append("$recordId", cursor.position->record.toValue()).append("$ident", cursor.position->ident);
+  reply.close();
+}
+
 Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit, bool single) {
   limit.bytes -= kReplyOverhead;
   bson::Builder& reply = request.reply();
@@ -379,6 +394,7 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
     if (Status status = co_await fillBatch(request, *cursor, limit, state); !status.isOK()) co_return status;
   }
   reply.close();
+  appendPosition(reply, *cursor, state.exhausted);
   noteResults(request, *cursor, state.returned);
   const std::string ns = cursor->ns;
   int64_t id = 0;
@@ -433,6 +449,7 @@ Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> 
   else filled = co_await fillNextBatch(request, *cursor, limit, state);
   if (!filled.isOK()) co_return filled;
   reply.close();
+  appendPosition(reply, *cursor, state.exhausted);
   noteResults(request, *cursor, state.returned);
   const std::string ns = cursor->ns;
   bool open = !state.exhausted;

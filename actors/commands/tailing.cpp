@@ -52,21 +52,22 @@ StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& get
   return std::optional(millis == 0 ? kDefaultPatience : std::chrono::milliseconds(millis));
 }
 
-Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_t known, TimePoint until) {
+Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_t known, NewsWait wait) {
   ServerContext& server = request.server();
   Environment& environment = server.node.environment();
   const TimePoint began = environment.now();
-  bool inTime = began < until;
+  bool inTime = began < wait.until;
   if (inTime) {
     request.endWithClient();
     const auto woken = std::make_shared<Promise<Done>>();
     auto news = woken->future();
     server.cappedWaiters.wakeOnNews(collection, known, woken);
     const auto wake = [woken](const Status&) { woken->set(Done{}); };
-    const InterruptibleWait guard(environment, request.operation(), wake, {.limit = until});
+    const InterruptibleWait guard(environment, request.operation(), wake, {.limit = wait.until});
     co_await news;
+    inTime = environment.now() < wait.until;
+    if (inTime && wait.gathering > Duration::zero()) co_await server.node.sleepFor(wait.gathering);
     request.operation().metrics.awaited += environment.now() - began;
-    inTime = environment.now() < until;
   }
   if (server.hello.shuttingDown()) co_return Status(ErrorCode::kInterruptedAtShutdown, "The server is shutting down");
   TROUPE_CO_TRY(request.checkForInterrupt());

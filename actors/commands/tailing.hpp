@@ -17,8 +17,12 @@ StatusWith<bool> wantsTailable(const Request& request, const storage::Collection
 /// cannot.
 StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& getMore, const ClientCursor& cursor);
 
-/// Waits, without thread or snapshot, for news of the cursor's collection since `known`, at most until `until`. True
-/// when there are some. Errors: the operation was killed; InterruptedAtShutdown.
-Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_t known, TimePoint until);
+struct NewsWait {
+  TimePoint until;     ///< at the latest
+  Duration gathering;  ///< behind the first news, for further ones
+};
+/// Waits, without thread or snapshot, for news of the cursor's collection since `known`. True when there are some.
+/// Errors: the operation was killed; InterruptedAtShutdown.
+Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_t known, NewsWait wait);
 
 }  // namespace troupe::commands

@@ -113,8 +113,9 @@ Task<Status> CollectionCloner::copyContents() {
 }
 
 Task<Status> CollectionCloner::copyOnce(SourcePatience* patience, std::vector<IndexSpec> specs) {
-  if (!builder_) TROUPE_CO_TRY(co_await beginLoad(missing(specs)));
+  if (!builder_ && !load_) TROUPE_CO_TRY(co_await beginLoad(missing(specs)));
   Status copied = co_await readAll(patience);
+  if (!copied.isOK() && !position_.empty()) co_return copied;
   if (copied.isOK() && load_) copied = co_await endLoad();
   if (!copied.isOK()) {
     if (load_) TROUPE_CO_TRY(co_await discardLoad());
@@ -191,18 +192,31 @@ Task<Status> CollectionCloner::blocking(const char* what, std::function<Status()
 Task<Status> CollectionCloner::readAll(SourcePatience* patience) {
   const CopyParts& parts = attempt_->parts;
   const std::string database(listed_.ns.db());
-  bson::Document find = bson::doc("find", *listed_.options.uuid, "sort", bson::doc("$natural", 1), "noCursorTimeout",
-                                  true, "$readPreference", fromAnyMember());
-  TROUPE_CO_ASSIGN(const auto source,
-                   co_await parts.members->read(attempt_->source, database, std::move(find), parts.credit));
+  const auto source = co_await parts.members->read(attempt_->source, database, findFromPosition(), parts.credit);
+  if (source.status() == ErrorCode::kKeyNotFound && !position_.empty()) {
+    position_ = {};
+    co_return Status(ErrorCode::kQueryPlanKilled, "the records of the source are no longer those of " + nameOfIt());
+  }
+  if (!source.isOK()) co_return source.status();
   for (;;) {
     if (parts.beforeStep) parts.beforeStep();
-    TROUPE_CO_ASSIGN(auto batch, co_await source->next());
+    TROUPE_CO_ASSIGN(auto batch, co_await (*source)->next());
     if (attempt_->isAbandoned()) co_return Status(ErrorCode::kInterrupted, "the attempt is over");
     if (batch.empty()) co_return Status::OK();
     patience->renew();
-    TROUPE_CO_TRY(co_await take(std::move(batch)));
+    bson::Document reached((*source)->resumeToken());
+    const Status taken = co_await take(std::move(batch));
+    position_ = taken.isOK() ? std::move(reached) : bson::Document();
+    TROUPE_CO_TRY(taken);
   }
+}
+
+bson::Document CollectionCloner::findFromPosition() const {
+  bson::Builder find;
+  find.append("find", *listed_.options.uuid).append("hint", bson::doc("$natural", 1)).append("noCursorTimeout", true);
+  find.append("$readPreference", fromAnyMember()).append("$_requestResumeToken", true);
+  if (!position_.empty()) find.append("$_startAt", position_);
+  return find.finish();
 }
 
 /// The views are valid until the next batch is asked for, which is when this has ended. What is left of a batch when

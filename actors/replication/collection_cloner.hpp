@@ -28,9 +28,10 @@ struct ListedCollection {
 /// Copies one collection of the source: its options and UUID, its documents in the order of their records, and its
 /// indexes. A large plain collection is filled (storage::CollectionLoad) as far as memory allows, others are written to
 /// in units of work. While it is copied it changes, is renamed or dropped; the log says what became of it, so what has
-/// been copied of a collection that is gone does not matter. Where the source breaks off it is read again from the
-/// beginning: one that is being filled is made anew, and in others only that is changed which has changed since. Made
-/// with make_shared; on the attempt's thread.
+/// been copied of a collection that is gone does not matter. Where the source breaks off the copy goes on behind the
+/// last batch that came. Where that place is unknown (clustered collections; a source whose data were copied anew) the
+/// collection is read from the beginning: one that is being filled is made anew, and in others only that is changed
+/// which has changed since. Made with make_shared; on the attempt's thread.
 class CollectionCloner : public std::enable_shared_from_this<CollectionCloner> {
  public:
   CollectionCloner(std::shared_ptr<SyncAttempt> attempt, ListedCollection listed)
@@ -51,9 +52,10 @@ class CollectionCloner : public std::enable_shared_from_this<CollectionCloner> {
   Task<Status> makeCollection();
   Task<void> countOnSource();
   Task<Status> copyContents();
-  /// Copies documents and indexes once, from the beginning.
+  /// Copies documents and indexes, from the position on.
   Task<Status> copyOnce(SourcePatience* patience, std::vector<storage::IndexSpec> specs);
   Task<Status> readAll(SourcePatience* patience);
+  bson::Document findFromPosition() const;
   Task<Status> take(std::vector<bson::View> documents);
   Task<Status> writeBatch(std::vector<bson::View> documents);
   void noteBatch(std::span<const bson::View> documents) const;
@@ -91,6 +93,7 @@ class CollectionCloner : public std::enable_shared_from_this<CollectionCloner> {
   const std::shared_ptr<SyncAttempt> attempt_;
   const ListedCollection listed_;
   int64_t onSource_ = 0;                           ///< documents there, as far as it is known
+  bson::Document position_;                        ///< `$_startAt` of the next find; empty: the beginning
   std::optional<storage::IndexBuilder> builder_;   ///< of indexes that were begun before the documents
   std::unique_ptr<storage::CollectionLoad> load_;  ///< while the collection is filled
 };

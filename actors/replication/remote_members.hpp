@@ -23,6 +23,9 @@ class RemoteDocuments {
   /// error: nothing has come for a while (a second), or to begin with, and the next call waits again. Errors: those of
   /// getMore (CappedPositionLost, CursorNotFound ...); HostUnreachable.
   virtual Task<StatusWith<std::vector<bson::View>>> next() = 0;
+  /// Behind the last batch, of a find that has asked for it (`$_requestResumeToken`): `$_startAt` of another one.
+  /// Empty: there is none. Until the next call of `next`.
+  virtual bson::View resumeToken() const { return {}; }
 };
 
 /// The way to the data of other members, with the rights of the cluster itself. Replication is given it by the assembly

@@ -31,6 +31,13 @@ struct Tail {
   NewsPace pace;           ///< of the answers of its getMores
 };
 
+/// Where a scan of a collection has come to, for clients that want to go on there with another cursor
+/// (`$_requestResumeToken`).
+struct ScanPosition {
+  std::string ident;         ///< of the table: its records have other numbers once the data were copied anew
+  storage::RecordId record;  ///< of the last result that was given
+};
+
 /// A query that gives its results in batches. Between batches it lies in the registry without a snapshot; while a
 /// command works on it, it is pinned: owned by that command alone.
 struct ClientCursor {
@@ -55,9 +62,11 @@ struct ClientCursor {
   int64_t batches = 0;
   std::optional<int64_t> limit;  ///< results after which it is known to be exhausted
   std::optional<Tail> tail;
-  storage::StashedOperation stash;  ///< what the last command left for the next one
+  std::optional<ScanPosition> position;  ///< while it is asked for
+  storage::StashedOperation stash;       ///< what the last command left for the next one
   std::unique_ptr<ResultStream> stream;
   std::optional<bson::Document> held;  ///< a result that did not fit into the last batch
+  storage::RecordId heldRecord;        ///< its record, where the position is asked for
 };
 
 /// A cursor as currentOp shows it: {cursorId, nDocsReturned, nBatchesReturned, noCursorTimeout, originatingCommand}.

@@ -31,6 +31,8 @@ class ResultStream {
   /// where that is what the read concern asks for, else the newest data. Errors: QueryPlanKilled when the collection is
   /// gone.
   virtual Status restore(storage::OperationContext& operation) = 0;
+  /// The record that the last result came from; none where results are not those of one collection's scan.
+  virtual storage::RecordId recordId() const { return {}; }
   /// Whether it reads what is replicated beside the database of its command: then the node has to be in a role in which
   /// it serves that.
   virtual bool readsReplicated() const { return false; }

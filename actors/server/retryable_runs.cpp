@@ -76,8 +76,11 @@ bool isSentAgain(const Status& failure) {
 }
 
 Task<StatusWith<bson::Document>> RetryableRuns::run(std::string database, bson::Document command, TimePoint deadline) {
-  if (!options_.numbered)
-    co_return co_await members_.run(target_, database, command, deadline - node_.environment().now());
+  if (!options_.numbered) {
+    const Duration left = deadline - node_.environment().now();
+    if (left <= Duration::zero()) co_return noAnswer(Status::OK());
+    co_return co_await members_.run(target_, database, command, left);
+  }
   const Lease session(made_, node_);
   const bson::Document numbered = session.number(command);
   machines::RetryPause pause(options_.firstPause, options_.longestPause);

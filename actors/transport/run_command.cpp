@@ -181,6 +181,13 @@ Task<StatusWith<std::vector<bson::View>>> RemoteCursor::next() {
   co_return std::vector<bson::View>();
 }
 
+bson::View RemoteCursor::resumeToken() const {
+  if (!present_) return {};
+  const bson::Element cursor = present_->document()["cursor"];
+  const bson::Element token = cursor.isObjectLike() ? cursor.asDocument()["postBatchResumeToken"] : bson::Element();
+  return token.is(bson::Type::kDocument) ? token.asDocument() : bson::View();
+}
+
 StatusWith<std::vector<bson::View>> RemoteCursor::documents() {
   std::vector<bson::View> found;
   const bson::Element cursor = present_->document()["cursor"];

@@ -86,6 +86,8 @@ class RemoteCursor {
   /// is CursorNotFound. Errors: those of getMore; HostUnreachable when the node or the link is lost; after any of them
   /// the cursor has ended.
   Task<StatusWith<std::vector<bson::View>>> next();
+  /// Of the present batch, of a find that has asked for it; empty: there is none. Until the next call of `next`.
+  bson::View resumeToken() const;
 
  private:
   RemoteCursor(Node& node, std::string target, uint64_t id, CursorOptions options)

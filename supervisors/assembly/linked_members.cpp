@@ -20,6 +20,7 @@ class CursorDocuments final : public RemoteDocuments {
  public:
   explicit CursorDocuments(std::unique_ptr<transport::RemoteCursor> cursor) : cursor_(std::move(cursor)) {}
   Task<StatusWith<std::vector<bson::View>>> next() override { return cursor_->next(); }
+  bson::View resumeToken() const override { return cursor_->resumeToken(); }
 
  private:
   std::unique_ptr<transport::RemoteCursor> cursor_;

@@ -2,14 +2,34 @@
 
 namespace troupe::query {
 
+StatusWith<bool> CollectionScan::open() {
+  TROUPE_ASSIGN(cursor_, plan_.records().cursor(*plan_.unit, forward_));
+  open_ = true;
+  if (!behind_.ok()) return false;
+  TROUPE_ASSIGN(const bool isThere, cursor_.seekExact(behind_));
+  if (isThere) return false;
+  if (!fromNearest_)
+    return Status(ErrorCode::kKeyNotFound,
+                  "Failed to resume collection scan: the recordId from which we are attempting to resume no longer "
+                  "exists in the collection: RecordId(" +
+                      behind_.toString() + ")");
+  TROUPE_ASSIGN(const bool found, cursor_.seekBehind(behind_));
+  done_ = !found;
+  return found;
+}
+
+StatusWith<bool> CollectionScan::next() {
+  if (!open_) {
+    TROUPE_ASSIGN(const bool stands, open());
+    if (stands || done_) return stands;
+  }
+  return cursor_.next();
+}
+
 StatusWith<PlanStage::Step> CollectionScan::advance(Row& row) {
   if (done_) return Step::kEnd;
-  if (!open_) {
-    TROUPE_ASSIGN(cursor_, plan_.records().cursor(*plan_.unit, forward_));
-    open_ = true;
-  }
   for (; plan_.spend(); ++works_) {
-    TROUPE_ASSIGN(const bool found, cursor_.next());
+    TROUPE_ASSIGN(const bool found, next());
     if (!found) {
       done_ = !tailable_;
       return Step::kEnd;

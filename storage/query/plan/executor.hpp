@@ -36,7 +36,11 @@ struct FindRequest {
   bool allowDiskUse = true;
   bool tailable = false;  ///< a forward scan whose end is not final: after `restore` it goes on with newer documents
   bool forbidCollectionScan = false;  ///< notablescan
-  SpillFileFactory spill{};           ///< for sorts that pass the memory limit
+  /// A scan in the order of records begins behind this one, and KeyNotFound says that it is not there; where
+  /// `fromNearest`, what has come in its place will do.
+  storage::RecordId behind{};
+  bool fromNearest = false;
+  SpillFileFactory spill{};  ///< for sorts that pass the memory limit
 };
 
 /// The kind of full scan in a plan, if any: a collection or an index read from end to end.

@@ -73,7 +73,9 @@ StatusWith<PlannedAccess> Planner::collectionScan(bool forward) {
   // A tailable cursor follows the order of insertion, which only the records themselves have.
   if (plan_.collection->isClustered() && plan_.collection->idIndex() && !request_.tailable)
     return sorted(scanByIdIndex(forward));
-  return sorted(std::make_unique<CollectionScan>(plan_, plan_.filter, forward, request_.tailable));
+  auto scan = std::make_unique<CollectionScan>(plan_, plan_.filter, forward, request_.tailable);
+  scan->beginBehind(request_.behind, request_.fromNearest);
+  return sorted(std::move(scan));
 }
 
 /// A clustered collection of numbered records: its natural order is that of its `_id` index.

@@ -83,6 +83,10 @@ class CommandSource::Pages final : public RemoteDocuments {
     id_ = page_.view().at("cursor.id").toInt64();
     co_return documents("cursor.nextBatch");
   }
+  bson::View resumeToken() const override {
+    const bson::Element token = page_.view().at("cursor.postBatchResumeToken");
+    return token.is(bson::Type::kDocument) ? token.asDocument() : bson::View();
+  }
 
  private:
   std::vector<bson::View> documents(std::string_view where) const {

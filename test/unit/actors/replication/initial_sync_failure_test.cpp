@@ -12,7 +12,7 @@ class InitialSyncFailureTest : public InitialSyncFixture {};
 TEST_F(InitialSyncFailureTest, ABreakOfTheSourceInterruptsNoCopy) {
   dataOfAllKinds();
   int batches = 0;
-  members->hits = [&](bson::View command) { return command["find"].is(bson::Type::kBinary) && ++batches % 4 == 0; };
+  members->hits = [&](bson::View command) { return command["find"].is(bson::Type::kBinary) && ++batches % 2 == 0; };
   for (int i = 0; i < 3; ++i)
     for (const ErrorCode code :
          {ErrorCode::kHostUnreachable, ErrorCode::kCursorNotFound, ErrorCode::kCappedPositionLost})

@@ -152,6 +152,57 @@ TEST_P(CopyThatBreaksOff, BeginsAnewAndEndsWithTheDataOfTheSource) {
 }
 INSTANTIATE_TEST_SUITE_P(AtEachAnswer, CopyThatBreaksOff, testing::Combine(kAllWays, testing::Range(0, 12)), nameOfWay);
 
+/// The source gives up at that answer to the find of a plain collection of twenty documents, three in a batch.
+class CopyThatGoesOn : public CopyTest {
+ protected:
+  CopyThatGoesOn() {
+    onSource(R"({"create": "capped", "capped": true, "size": 4096})");
+    for (int i = 0; i < 20; ++i)
+      onSource(R"({"insert": "plain", "documents": [{"_id": )" + std::to_string(i) + R"(, "t": )" + std::to_string(-i) +
+               "}]}");
+    onSource(R"({"createIndexes": "plain", "indexes": [{"key": {"t": 1}, "name": "t_1"}]})");
+    listed = source.run(R"({"listCollections": 1, "filter": {"name": "plain"}})"_json);
+  }
+  bool readsPlain(bson::View command) const {
+    const bson::Element find = command["find"], uuid = listed.view().at("cursor.firstBatch.0.info.uuid");
+    return find.is(bson::Type::kBinary) && find.asBinary().bytes == uuid.asBinary().bytes;
+  }
+  bson::Document listed;
+};
+
+TEST_P(CopyThatGoesOn, BehindTheLastBatchThatCame) {
+  int answers = 0;
+  std::vector<bson::Document> asked;
+  members->failures.push_back({ErrorCode::kHostUnreachable, "the source breaks off"});
+  members->before = [&](bson::View command) {
+    if (readsPlain(command)) asked.emplace_back(command);
+  };
+  members->hits = [&](bson::View command) { return readsPlain(command) && answers++ == theStep(); };
+  begin();
+  finish();
+  members->before = nullptr;
+  expectTheSame();
+  EXPECT_TRUE(members->failures.empty());
+  ASSERT_EQ(asked.size(), 8u) << "seven batches of three, and the one that failed";
+  EXPECT_EQ(asked.back()["$_startAt"].ok(), theStep() > 0);
+}
+
+/// Its data were copied anew meanwhile: other records have the numbers that are known here.
+TEST_P(CopyThatGoesOn, FromTheBeginningWhereTheSourceWasMadeAnew) {
+  int answers = 0;
+  members->failures = {{ErrorCode::kHostUnreachable, "the source breaks off"}, {ErrorCode::kKeyNotFound, "others"}};
+  members->hits = [&](bson::View command) {
+    if (!readsPlain(command)) return false;
+    return members->failures.size() == 2 ? answers++ == theStep() + 1 : command["$_startAt"].ok();
+  };
+  begin();
+  finish();
+  expectTheSame();
+  EXPECT_TRUE(members->failures.empty());
+  EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 0);
+}
+INSTANTIATE_TEST_SUITE_P(AtEachAnswer, CopyThatGoesOn, testing::Combine(kAllWays, testing::Range(0, 6)), nameOfWay);
+
 TEST_F(InitialSyncerTest, WhatWasThereBeforeIsGone) {  // ISY-004
   dataOfAllKinds();
   storage::OperationContext operation({.sessions = target->storageSessions}, storage::OperationOrigin::kApplier);

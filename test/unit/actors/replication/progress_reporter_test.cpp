@@ -99,16 +99,28 @@ TEST_F(ProgressReporterTest, PassesSignsOfLifeOnAsLongAsTheyAreFresh) {
 
 /// The answer to a report carries it; to tell it once more would cost both a message with every write.
 TEST_F(ProgressReporterTest, TellsACommitPointToThoseThatHaveNotBeenAnsweredWithIt) {
-  const OpTime end{1, {1000, 1}};
   progress.setRole({configOfFour(), "a:1", 1, true});
-  progress.noteApplied(end);
-  progress.noteDurable(end);
-  reportOfB(1);
-  const PositionReport committing{
-      "b:1", 1, configOfFour().configVersion(), {{"b:1", end, end, 0}, {"c:1", end, end, 1}}};
-  EXPECT_EQ(below.ask(kit.address(kProgressPath), committing).expectAnswer<CommitPointNews>()->commitPoint, end);
+  const auto write = [&](uint32_t second) {
+    const OpTime end{1, {second, 1}};
+    progress.noteApplied(end);
+    progress.noteDurable(end);
+    return end;
+  };
+  const auto answered = [&](probe::Probe& member, const std::vector<MemberPosition>& positions) {
+    const PositionReport report{member.address().node(), 1, configOfFour().configVersion(), positions};
+    return member.ask(kit.address(kProgressPath), report).expectAnswer<CommitPointNews>()->commitPoint;
+  };
+  OpTime end = write(1000);
+  answered(below, {{"b:1", {}, {}, 0}});
+  answered(farther, {{"c:1", {}, {}, 0}});
+  EXPECT_EQ(answered(below, {{"b:1", end, end, 0}, {"c:1", end, end, 1}}), end);
   EXPECT_EQ(farther.expect<CommitPointNews>()->commitPoint, end);
   below.expectNone();
+  end = write(2000);
+  answered(below, {{"b:1", end, end, 0}});
+  EXPECT_EQ(answered(farther, {{"c:1", end, end, 0}}), end);
+  EXPECT_EQ(below.expect<CommitPointNews>()->commitPoint, end) << "it was answered before the point moved";
+  farther.expectNone();
 }
 
 }  // namespace
