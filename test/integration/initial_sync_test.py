@@ -158,6 +158,29 @@ class InitialSync(unittest.TestCase):
             self.assertNotIn(b"getMore\0", asked)
             self.assertLess(len(asked), 1_000_000, "the copy came from there")
 
+    def test_a_copy_goes_on_where_its_source_broke_off(self):
+        documents = 200
+        with Set(1, kind=DistantMember) as group:
+            source = group.initiate()
+            with source.client() as client:
+                for first in range(0, documents, 20):  # 100 MB, of which 16 are sent ahead
+                    client.app.items.insert_many([{"_id": i, "text": "x" * 500_000} for i in range(first, first + 20)])
+            source.distance.seconds = 0.1
+            member = self.add(group)
+
+            def copied():
+                sync = member.status().get("initialSyncStatus", {})
+                return sync.get("databases", {}).get("app", {}).get("app.items", {}).get("documentsCopied", 0)
+            self.assertTrue(eventually(lambda: copied() > 0), member.log_tail(40))
+            source.kill()
+            self.assertLess(copied(), documents)
+            source.distance.seconds = 0
+            source.start()
+            group.have_data(60)
+            self.assert_same(group)
+            given = source.command("serverStatus")["metrics"]["document"]["returned"]
+            self.assertLess(given, documents, "it gave the rest only")
+
     def test_a_new_member_shows_all_data_beside_an_index_build(self):  # REP-055
         with Set(1) as group:
             source = group.initiate()
