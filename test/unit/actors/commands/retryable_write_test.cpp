@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kInvalidOptions = 72, kIllegalOperation = 20, kTooOld = 225, kIncompleteHistory = 217,
                   kNotRetryable = 50768, kAnotherStatement = 40606, kNotSupported = 115, kUnauthorized = 13,
-                  kInvalidLength = 16, kUnknownField = 40415;
+                  kInvalidLength = 16, kUnknownField = 40415, kUuidMismatch = 361;
 
 constexpr const char* kSession =
     R"("lsid": {"id": {"$binary": {"base64": "y8oFy8jlSZqQT3Dl9CUG7Q==", "subType": "04"}}})";
@@ -78,6 +78,36 @@ TEST_F(RetryableWriteTest, WhatAFirstAttemptHadNotReachedIsDoneByTheNext) {
   EXPECT_EQ(more["n"].toInt64(), 2);
   EXPECT_EQ(retried(more), "0");
   EXPECT_EQ(batch(R"({"find": "c"})").size(), 2u);
+}
+
+/// Its reply was lost, and the collection has been dropped since.
+TEST_F(RetryableWriteTest, ARetryMakesNoCollection) {
+  int64_t number = 0;
+  const auto expectDoneOnce = [&](auto&& commandOn, const char* db) {
+    ASSERT_TRUE(succeeds(R"({"create": "c"})"));
+    const bson::Document listed = run(R"({"listCollections": 1})");
+    const auto uuid = bson::doc("collectionUUID", listed.view().at("cursor.firstBatch.0.info.uuid"));
+    const std::string command = commandOn(bson::toCanonicalJson(uuid).substr(1));
+    const bson::Document first = send(command, ++number, db);
+    EXPECT_TRUE(first["ok"].truthy()) << bson::toRelaxedJson(first);
+    ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
+    const bson::Document second = send(command, number, db);
+    EXPECT_EQ(retried(second), "0, 1");
+    EXPECT_EQ(shown(second), shown(first));
+  };
+  constexpr const char* kTwo = R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}], )";
+  constexpr const char* kThree = R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}], )";
+  std::string ofCollection;
+  expectDoneOnce(
+      [](const std::string& uuid) {
+        return R"({"bulkWrite": 1, "ops": [{"insert": 0, "document": {}}, {"insert": 0, "document": {}}],
+                   "nsInfo": [{"ns": "test.c", )" +
+               uuid + "]}";
+      },
+      "admin");
+  expectDoneOnce([&](const std::string& uuid) { return kTwo + (ofCollection = uuid); }, "test");
+  EXPECT_EQ(codeOf(kThree + ofCollection, number), kUuidMismatch) << "the third was not executed";
+  EXPECT_TRUE(batch(R"({"listCollections": 1})").empty());
 }
 
 TEST_F(RetryableWriteTest, UpdatesAndDeletesAreDoneOnce) {
