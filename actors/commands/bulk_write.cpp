@@ -258,12 +258,13 @@ class BulkWrite {
   }
 
   Task<Status> insert(size_t first, size_t end) {
+    const BulkOperation& operation = operations_[first];
     InsertBatch batch{.first = static_cast<int32_t>(first), .ordered = ordered_, .bypassValidation = bypass_};
+    batch.uuid = uuids_[operation.ns];
     for (size_t i = first; i < end; ++i) batch.documents.push_back(partOf(operations_[i].body, "document"));
     InsertOutcome outcome;
-    const AuthorizedNamespace ns = *namespaces_[operations_[first].ns];
-    Status status = checkUuid(operations_[first]);
-    if (status.isOK()) status = co_await insertBatch(request_, ns, std::move(batch), retried_, outcome);
+    const AuthorizedNamespace ns = *namespaces_[operation.ns];
+    const Status status = co_await insertBatch(request_, ns, std::move(batch), retried_, outcome);
     inserted_ += outcome.inserted + outcome.retried;
     if (!status.isOK() && endsCommand(status)) co_return status;
     std::map<int32_t, Status> failed;

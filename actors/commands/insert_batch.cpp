@@ -1,6 +1,7 @@
 #include "actors/commands/insert_batch.hpp"
 
 #include "actors/commands/query_support.hpp"
+#include "actors/server/collection_uuid.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -24,6 +25,17 @@ class Inserter {
         unit_(request.operation().recoveryUnit()) {}
 
   ~Inserter() { request_.operation().setStatements({}); }
+
+  /// Passes over the documents at the front that an earlier attempt has added.
+  Status passRetried() {
+    while (outcome_.settled < batch_.documents.size()) {
+      TROUPE_ASSIGN(const bool wasThere, retried_.contains(position(outcome_.settled)));
+      if (!wasThere) break;
+      ++outcome_.retried;
+      ++outcome_.settled;
+    }
+    return Status::OK();
+  }
 
   /// The collection was opened, or let go and opened again: it may have changed its shape, or be another one.
   Status goOnWith(storage::CollectionPtr collection) {
@@ -124,9 +136,12 @@ class Inserter {
 
 Task<Status> insertBatch(Request& request, AuthorizedNamespace ns, InsertBatch batch, RetriedStatements& retried,
                          InsertOutcome& outcome) {
+  Inserter inserter(request, batch, retried, outcome);
+  TROUPE_CO_TRY(inserter.passRetried());
+  if (outcome.settled == batch.documents.size()) co_return Status::OK();
+  TROUPE_CO_TRY(checkCollectionUuid(request, ns, batch.uuid));
   auto target = co_await openForWrite(request, ns, IfMissing::kCreate);
   if (!target.isOK()) co_return target.status();
-  Inserter inserter(request, batch, retried, outcome);
   Status status = inserter.goOnWith(target->collection);
   while (outcome.settled < batch.documents.size() && status.isOK() && !inserter.isOver()) {
     const auto gathered = inserter.gather(outcome.settled);

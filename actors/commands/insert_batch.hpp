@@ -14,6 +14,7 @@ struct InsertBatch {
   int32_t first = 0;  ///< the position of the first among the statements of the command
   bool ordered = true;
   bool bypassValidation = false;
+  bson::Element uuid;  ///< that the collection is to have; absent: any
 };
 
 struct InsertOutcome {
@@ -24,8 +25,9 @@ struct InsertOutcome {
 };
 
 /// Adds them in groups that share a storage transaction; others run between two groups. An ordered batch ends with its
-/// first failed document. Errors: those that end the command, and of opening the collection, which is made when it does
-/// not exist, IncompleteTransactionHistory; `outcome` then tells what was done before.
+/// first failed document. Where an earlier attempt has added all of them the collection is not even looked for: it may
+/// have been dropped since. Errors: those that end the command, and of opening the collection, which is made when it
+/// does not exist, IncompleteTransactionHistory; `outcome` then tells what was done before.
 Task<Status> insertBatch(Request& request, AuthorizedNamespace ns, InsertBatch batch, RetriedStatements& retried,
                          InsertOutcome& outcome);
 

@@ -137,20 +137,20 @@ Status checkMayBeRetried(const Request& request, bool isMulti, std::string_view 
 
 Status checkStatementIds(const Request& request, size_t statements) {
   std::vector<int32_t> given = request.operation().session.statementIds;
-  if (request.fields()["stmtId"].ok() && given.size() == 1) {
-    const bool fits = given.front() >= 0 && int64_t{given.front()} + static_cast<int64_t>(statements) <= INT32_MAX;
+  if (request.fields()["stmtIds"].isNullish()) {
+    const bool fits =
+        given.empty() || (given.front() >= 0 && int64_t{given.front()} + static_cast<int64_t>(statements) <= INT32_MAX);
     if (fits) return Status::OK();
     return {ErrorCode::kInvalidOptions,
             "stmtId must not be negative, nor too large for the statements behind the first"};
   }
+  if (given.size() != statements)
+    return {ErrorCode::kInvalidLength, "Number of statement ids must match the number of batch entries. Got " +
+                                           std::to_string(given.size()) + " statement ids but operation size is " +
+                                           std::to_string(statements)};
   std::ranges::sort(given);
-  if (!given.empty() && (given.front() < 0 || std::ranges::adjacent_find(given) != given.end()))
-    return {ErrorCode::kInvalidOptions, "stmtIds must be different ids of 0 or more"};
-  const size_t ids = given.size();
-  if (ids == 0 || ids == statements) return Status::OK();
-  return {ErrorCode::kInvalidOptions, "Number of statement ids must match the number of batch entries. Got " +
-                                          std::to_string(ids) + " statement ids but operation size is " +
-                                          std::to_string(statements)};
+  if (given.front() >= 0 && std::ranges::adjacent_find(given) == given.end()) return Status::OK();
+  return {ErrorCode::kInvalidOptions, "stmtIds must be different ids of 0 or more"};
 }
 
 }  // namespace troupe::commands

@@ -43,7 +43,8 @@ class RetriedStatements {
 
 /// Retryable writes change one document a statement. Errors: InvalidOptions.
 Status checkMayBeRetried(const Request& request, bool isMulti, std::string_view field);
-/// A command has as many different statement ids as statements, or the first of them. Errors: InvalidOptions.
+/// A command has as many different statement ids as statements, or the first of them. Errors: InvalidOptions,
+/// InvalidLength.
 Status checkStatementIds(const Request& request, size_t statements);
 
 }  // namespace troupe::commands

@@ -191,6 +191,8 @@ constexpr Argument kFindAndModifyArguments[] = {
 
 Status checkFindAndModify(const Request& request) {
   TROUPE_TRY(checkHint(request, NullHint::kRefused));
+  if (!request.fields()["stmtIds"].isNullish())
+    return {ErrorCode::kUnknownField, "BSON field 'findAndModify.stmtIds' is an unknown field: it has one statement"};
   if (const auto update = request.arg("update"); update && !update.isObjectLike())
     return {ErrorCode::kFailedToParse, "findAndModify: 'update' must be a document or a pipeline, but is a " +
                                            std::string(bson::typeName(update.type()))};
@@ -273,6 +275,7 @@ Task<Status> findAndModify(Request& request) {
   if (request.flag("upsert")) further |= auth::actions({auth::Action::kInsert});
   TROUPE_CO_ASSIGN(const auto ns, request.target(further));
   if (Status status = checkFindAndModify(request); !status.isOK()) co_return status;
+  TROUPE_CO_TRY(checkStatementIds(request, 1));
   RetriedStatements retried(request);
   const Modification what = findAndModifyStatement(request);
   TROUPE_CO_ASSIGN(auto before, retried.outcomeWithDocument(what));

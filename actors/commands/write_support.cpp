@@ -52,6 +52,7 @@ Task<StatusWith<WriteTarget>> openForWrite(Request& request, AuthorizedNamespace
   TROUPE_CO_TRY(checkRoleForWriting(request, ns.db()));  // of the namespace: a command may name another database
   TROUPE_CO_TRY(checkNumberedTarget(request, ns));
   if (ifMissing == IfMissing::kCreate && request.operation().retryable && !request.server().catalog.exists(ns)) {
+    TROUPE_CO_TRY(checkCollectionUuid(request, ns));
     request.operation().yieldLocks();  // a collection is made while nothing is locked
     TROUPE_CO_TRY(co_await createIfMissing(request, ns));
     TROUPE_CO_TRY(co_await resumeLocks(request.server().node, request.operation()));

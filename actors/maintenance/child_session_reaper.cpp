@@ -78,11 +78,11 @@ Task<void> ChildSessionReaper::reap(Sessions sessions, int64_t term) {
   else look();  // of those that came meanwhile
 }
 
-/// The images go last: without its record nobody asks for the image of a session.
+/// The images of a group go first: the periodic reaping finds by its record what a round that failed has left.
 Task<Status> ChildSessionReaper::removeAll(storage::OperationContext* operation, const Sessions* sessions) {
-  for (const storage::Namespace* ns : {&storage::transactionsNamespace(), &storage::imagesNamespace()}) {
-    for (size_t from = 0; from < sessions->size(); from += kGroup) {
-      const auto group = std::span(*sessions).subspan(from, std::min(kGroup, sessions->size() - from));
+  for (size_t from = 0; from < sessions->size(); from += kGroup) {
+    const auto group = std::span(*sessions).subspan(from, std::min(kGroup, sessions->size() - from));
+    for (const storage::Namespace* ns : {&storage::imagesNamespace(), &storage::transactionsNamespace()}) {
       TROUPE_CO_TRY(co_await removeGroup(operation, ns, group));
       co_await node().nextTurn();  // operators may ask for its state, and end it
     }

@@ -28,6 +28,7 @@
 #include "messaging/wire/header.hpp"
 #include "storage/catalog/catalog_closed.hpp"
 #include "storage/oplog/oplog_collection.hpp"
+#include "storage/sessions/retryable_writes.hpp"
 
 namespace troupe::server {
 
@@ -235,8 +236,15 @@ bool tryLockForReading(storage::OperationContext& operation, storage::HeldLock& 
   return operation.tryAdmit(false) && lock.tryAcquire();
 }
 
+/// Statements that were executed are answered from memory, whatever has become of the collection: for the others the
+/// command looks at it itself.
+bool isRetry(const Request& request) {
+  const storage::RetryableWrites* const session = request.operation().retryable;
+  return session && !session->isEmpty();
+}
+
 Task<Status> runOwnBody(Request& request) {
-  if (request.command->requirement.target == Requirement::Target::kCollection)
+  if (request.command->requirement.target == Requirement::Target::kCollection && !isRetry(request))
     TROUPE_CO_TRY(checkCollectionUuid(request));
   co_return co_await request.command->run(request);
 }

@@ -73,9 +73,13 @@ std::optional<int32_t> LogicalSession::statementId(size_t index) const {
 
 StatusWith<LogicalSession> LogicalSession::parse(bson::View command) {
   LogicalSession session;
+  int numberings = 0;
   for (const Element& e : command) {
-    if (!e.isNullish()) TROUPE_TRY(readField(e, session));
+    if (e.isNullish()) continue;
+    if (e.name() == "stmtId" || e.name() == "stmtIds") ++numberings;
+    TROUPE_TRY(readField(e, session));
   }
+  if (numberings > 1) return Status(ErrorCode::kInvalidOptions, "A command may not specify both stmtId and stmtIds");
   TROUPE_TRY(checkTogether(session));
   return session;
 }

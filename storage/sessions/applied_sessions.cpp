@@ -29,9 +29,6 @@ bool asksForImage(const OplogEntry& entry) {
   return entry.image != RetryImage::kNone && entry.session && entry.txnNumber;
 }
 
-/// Dropped by a later entry: there is nothing to answer from.
-Status unlessDropped(Status put) { return put == ErrorCode::kNamespaceNotFound ? Status::OK() : put; }
-
 }  // namespace
 
 /// Of one entry, which need not ask for any.
@@ -79,6 +76,12 @@ StatusWith<std::vector<AppliedSessions::Image>> AppliedSessions::imagesOf(Operat
     images.push_back(std::move(image));
   }
   return images;
+}
+
+/// In a replay a later entry may have dropped the collection: there is nothing to answer from. Who follows has it as
+/// the primary had it, which locks both for each numbered write.
+Status AppliedSessions::unlessDropped(Status put) const {
+  return mode_ == ApplyMode::kReplaying && put == ErrorCode::kNamespaceNotFound ? Status::OK() : put;
 }
 
 /// Images are read before the unit begins: within it a snapshot of another time would be open beside its own.

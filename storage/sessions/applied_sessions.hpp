@@ -22,8 +22,9 @@ class AppliedSessions {
   bool readsDocuments(std::span<const OplogEntry> entries) const;
 
   /// Puts what follows from entries at the front, in one unit of work, as many as fit, one at least. Says how many.
-  /// `limits` as of applyInUnit. A collection that a later entry drops may be missing. Errors: WriteConflict and its
-  /// kin; TransactionTooLargeForCache (one entry alone is); the engine's.
+  /// `limits` as of applyInUnit. In a replay a collection that a later entry drops may be missing. Errors:
+  /// WriteConflict and its kin; TransactionTooLargeForCache (one entry alone is); NamespaceNotFound (only kFollowing:
+  /// this node's data are not those of the log); the engine's.
   StatusWith<size_t> putInUnit(OperationContext& operation, std::span<const OplogEntry* const> entries,
                                UnitLimits& limits) const;
 
@@ -39,6 +40,7 @@ class AppliedSessions {
   StatusWith<std::vector<Image>> imagesOf(OperationContext& operation, std::span<const OplogEntry* const> entries,
                                           const UnitLimits& limits) const;
   StatusWith<Image> read(OperationContext& reader, const OplogEntry& entry) const;
+  Status unlessDropped(Status put) const;
   StatusWith<size_t> putOnce(OperationContext& operation, std::span<const OplogEntry* const> entries,
                              const UnitLimits& limits) const;
 

@@ -151,6 +151,22 @@ TEST_F(ChildSessionTest, RecordsOfThoseThatAreOverGoTogether) {  // SES-012
   EXPECT_EQ(together.view().at("cursor.firstBatch").asArray().count(), 1u) << "in one entry";
 }
 
+/// Where a round ends in between, what is left has a record, by which the periodic reaping finds it.
+TEST_F(ChildSessionTest, ImagesGoBeforeTheRecordsThatLeadToThem) {
+  set("internalSessionsReapThreshold", 1);
+  constexpr const char* kChange = R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}})";
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1}]})"));
+  ASSERT_TRUE(send(kChange, lsid('a', 1), 0)["ok"].truthy());
+  ASSERT_TRUE(send(kChange, lsid('b', 2), 0)["ok"].truthy());
+  server.node.run();
+  const auto removals =
+      batch(R"({"find": "oplog.rs", "filter": {"o.applyOps.op": "d"}, "projection": {"_id": 0, "o.applyOps.ns": 1}})",
+            "local");
+  ASSERT_EQ(removals.size(), 2u);
+  EXPECT_NE(removals[0].find("config.image_collection"), std::string::npos) << removals[0];
+  EXPECT_NE(removals[1].find("config.transactions"), std::string::npos) << removals[1];
+}
+
 /// The next command of the family is under way when they are removed.
 TEST_F(ChildSessionTest, TheirRemovalIsNoEditOfTheirFamily) {
   set("internalSessionsReapThreshold", 1);
@@ -160,7 +176,7 @@ TEST_F(ChildSessionTest, TheirRemovalIsNoEditOfTheirFamily) {
   LockHolder first(server.locks, "test.c", storage::LockMode::kX);
   LockHolder second(server.locks, "test.d", storage::LockMode::kX);
   const auto ends = begin(R"({"insert": "c", "documents": [{"a": 1}]})", lsid(), 2);
-  const auto goesOn = begin(R"({"insert": "d", "documents": [{"a": 1}]})", lsid(), 2);
+  const auto goesOn = begin(R"({"insert": "d", "documents": [{"a": 1}, {"a": 2}]})", lsid(), 2);
   first.release();
   for (int steps = 0; !ends->done && steps < 100; ++steps) server.node.advance(10ms);
   ASSERT_TRUE(ends->done);

@@ -9,7 +9,8 @@ using namespace server;
 namespace {
 
 constexpr int64_t kInvalidOptions = 72, kIllegalOperation = 20, kTooOld = 225, kIncompleteHistory = 217,
-                  kNotRetryable = 50768, kAnotherStatement = 40606, kNotSupported = 115, kUnauthorized = 13;
+                  kNotRetryable = 50768, kAnotherStatement = 40606, kNotSupported = 115, kUnauthorized = 13,
+                  kInvalidLength = 16, kUnknownField = 40415, kUuidMismatch = 361;
 
 constexpr const char* kSession =
     R"("lsid": {"id": {"$binary": {"base64": "y8oFy8jlSZqQT3Dl9CUG7Q==", "subType": "04"}}})";
@@ -77,6 +78,36 @@ TEST_F(RetryableWriteTest, WhatAFirstAttemptHadNotReachedIsDoneByTheNext) {
   EXPECT_EQ(more["n"].toInt64(), 2);
   EXPECT_EQ(retried(more), "0");
   EXPECT_EQ(batch(R"({"find": "c"})").size(), 2u);
+}
+
+/// Its reply was lost, and the collection has been dropped since.
+TEST_F(RetryableWriteTest, ARetryMakesNoCollection) {
+  int64_t number = 0;
+  const auto expectDoneOnce = [&](auto&& commandOn, const char* db) {
+    ASSERT_TRUE(succeeds(R"({"create": "c"})"));
+    const bson::Document listed = run(R"({"listCollections": 1})");
+    const auto uuid = bson::doc("collectionUUID", listed.view().at("cursor.firstBatch.0.info.uuid"));
+    const std::string command = commandOn(bson::toCanonicalJson(uuid).substr(1));
+    const bson::Document first = send(command, ++number, db);
+    EXPECT_TRUE(first["ok"].truthy()) << bson::toRelaxedJson(first);
+    ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
+    const bson::Document second = send(command, number, db);
+    EXPECT_EQ(retried(second), "0, 1");
+    EXPECT_EQ(shown(second), shown(first));
+  };
+  constexpr const char* kTwo = R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}], )";
+  constexpr const char* kThree = R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}], )";
+  std::string ofCollection;
+  expectDoneOnce(
+      [](const std::string& uuid) {
+        return R"({"bulkWrite": 1, "ops": [{"insert": 0, "document": {}}, {"insert": 0, "document": {}}],
+                   "nsInfo": [{"ns": "test.c", )" +
+               uuid + "]}";
+      },
+      "admin");
+  expectDoneOnce([&](const std::string& uuid) { return kTwo + (ofCollection = uuid); }, "test");
+  EXPECT_EQ(codeOf(kThree + ofCollection, number), kUuidMismatch) << "the third was not executed";
+  EXPECT_TRUE(batch(R"({"listCollections": 1})").empty());
 }
 
 TEST_F(RetryableWriteTest, UpdatesAndDeletesAreDoneOnce) {
@@ -258,10 +289,6 @@ TEST_F(RetryableWriteTest, WhatCannotBeRetriedIsRefused) {  // SES-014
             kInvalidOptions);
   EXPECT_EQ(codeOf(R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})", 1), kInvalidOptions);
   EXPECT_EQ(codeOf(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": 0}})", 1), kInvalidOptions);
-  for (const char* ids : {R"("stmtIds": [1, 2])", R"("stmtIds": [1])", R"("stmtIds": [1, 2, 2])",
-                          R"("stmtIds": [-1, 2, 3])", R"("stmtId": 2147483647)", R"("stmtId": -1)"})
-    EXPECT_EQ(codeOf(std::string(R"({"insert": "c", "documents": [{}, {}, {}], )") + ids + "}", 1), kInvalidOptions)
-        << ids;
   EXPECT_EQ(send(R"({"delete": "transactions", "deletes": [{"q": {}, "limit": 1}]})", 1, "config")
                 .view()
                 .at("writeErrors.0.code")
@@ -282,6 +309,27 @@ TEST_F(RetryableWriteTest, WhatCannotBeRetriedIsRefused) {  // SES-014
   CommandNode alone;
   EXPECT_EQ(alone.run(parse(numbered(R"({"insert": "c", "documents": [{}]})", 1).c_str()))["code"].toInt64(),
             kIllegalOperation);
+}
+
+TEST_F(RetryableWriteTest, StatementIdsFitTheStatements) {
+  const auto refusal = [&](std::string_view command, const char* ids) {
+    std::string text(command.substr(0, command.rfind('}')));
+    return codeOf(text + ", " + ids + "}", 1);
+  };
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{}, {}, {}]})";
+  constexpr const char* kChange = R"({"findAndModify": "c", "query": {}, "update": {"$inc": {"n": 1}}})";
+  for (const char* ids :
+       {R"("stmtIds": [1, 2])", R"("stmtIds": [1])", R"("stmtIds": [1], "stmtId": null)", R"("stmtIds": [])"})
+    EXPECT_EQ(refusal(kInsert, ids), kInvalidLength) << ids;
+  for (const char* ids : {R"("stmtIds": [1, 2, 2])", R"("stmtIds": [-1, 2, 3])", R"("stmtId": 2147483647)"})
+    EXPECT_EQ(refusal(kInsert, ids), kInvalidOptions) << ids;
+  for (const char* command : {kInsert, kChange}) {
+    for (const char* ids : {R"("stmtId": -1)", R"("stmtId": 1, "stmtIds": [1, 2, 3])",
+                            R"("stmtIds": [1, 2, 3], "stmtId": 1)", R"("stmtIds": [], "stmtId": 1)"})
+      EXPECT_EQ(refusal(command, ids), kInvalidOptions) << ids;
+  }
+  EXPECT_EQ(refusal(kChange, R"("stmtIds": [1])"), kUnknownField) << "it has one statement";
+  EXPECT_TRUE(batch(R"({"find": "c"})").empty());
 }
 
 TEST_F(RetryableWriteTest, ASessionIsOfItsUser) {

@@ -366,6 +366,27 @@ TEST_P(RetryableWritesTest, AnImageThatAReplayMakesIsNoAnswer) {
   EXPECT_TRUE(ImageRecord::parse(*found)->invalidated) << "the document may have been of a later time";
 }
 
+/// Who follows is told that its data are not those of the log; a replay may be behind the drop.
+TEST_P(RetryableWritesTest, OnlyAReplayMayMissTheCollectionsOfSessions) {
+  ASSERT_TRUE(insertAll({1}).isOK());
+  begin(8);
+  operation->retryImage = RetryImage::kAfter;
+  ASSERT_TRUE(change(1, doc("_id", 1), doc("_id", 1, "x", 1)).isOK());
+  operation->retryImage = RetryImage::kNone;
+  for (const char* missing : {"transactions", "image_collection"}) {
+    std::vector<bson::Document> entries = log();
+    std::erase_if(entries,
+                  [&](const bson::Document& each) { return each.view().at("o.create").toStringOr() == missing; });
+    for (const ApplyMode mode : {ApplyMode::kFollowing, ApplyMode::kReplaying}) {
+      Member member(mode);
+      ASSERT_TRUE(member.make(*current("test.c")));
+      const Status applied = member.applyAll(entries);
+      EXPECT_EQ(applied.code(), mode == ApplyMode::kReplaying ? ErrorCode::kOK : ErrorCode::kNamespaceNotFound)
+          << missing << ": " << applied.toString();
+    }
+  }
+}
+
 TEST_P(RetryableWritesTest, WithoutItsCollectionNothingIsWritten) {
   ASSERT_TRUE(drop("config.transactions").isOK());
   EXPECT_EQ(insertAll({1}), ErrorCode::kNamespaceNotFound);
