@@ -59,7 +59,6 @@ StatusWith<bool> RetriedStatements::contains(int32_t position) {
   TROUPE_ASSIGN(const auto entry, operation.retryable->executed(*id));
   if (!entry) return false;
   ids_.push_back(*id);
-  operation.noteEarlierAttempt();
   return true;
 }
 

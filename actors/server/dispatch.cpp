@@ -310,13 +310,14 @@ Task<Status> runUnlessClosed(Request& request) {
 }
 
 /// Whether there is something to await: writes even when the command failed afterwards. A command that had nothing to
-/// write answers for what it found, which another client may have written a moment ago (an insert that is sent again
-/// finds its document): it awaits what was there.
+/// write answers for what it found, which another client may have written a moment ago, or an earlier attempt of the
+/// command: it awaits what was there. That goes for each success, also of an operation that was told to end just then:
+/// a step-down may undo what was found. Its wait ends at once, and the reply says so.
 bool awaitsWriteConcern(const Request& request, const Status& outcome) {
   const storage::OperationContext& operation = request.operation();
-  if (operation.hasWritten() || operation.answersForEarlier()) return true;
+  if (operation.hasWritten()) return true;
   if (!operation.announcesWrites() || !operation.writeConcern.isAwaited()) return false;
-  return !operation.killed() && outcome.code() != ErrorCode::kNotWritablePrimary;
+  return outcome.isOK() || (!operation.killed() && outcome.code() != ErrorCode::kNotWritablePrimary);
 }
 
 /// On a member, a statement that changed nothing awaits the newest write that it could see, also behind the command's

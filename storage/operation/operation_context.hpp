@@ -214,10 +214,6 @@ class OperationContext {
   /// A statement changed nothing, or less than it found, or met a duplicate: its answer depends on what others wrote.
   bool reliesOnOthers() const { return reliesOnOthers_; }
   void noteReliance() { reliesOnOthers_ = true; }
-  /// A statement was executed by an earlier attempt of the command, whose answer stands for it: it is awaited like a
-  /// write of this one.
-  bool answersForEarlier() const { return answersForEarlier_; }
-  void noteEarlierAttempt() { answersForEarlier_ = reliesOnOthers_ = true; }
   /// Of the last stamped write that committed; the null OpTime before.
   const OpTime& lastOpTime() const { return lastOpTime_; }
   void setLastOpTime(const OpTime& opTime) { lastOpTime_ = opTime; }
@@ -302,7 +298,6 @@ class OperationContext {
   std::optional<bson::Timestamp> appliedTime_, batchStart_;
   bool hasWritten_ = false;
   bool reliesOnOthers_ = false;
-  bool answersForEarlier_ = false;
   std::atomic<bool> announcesWrites_{false};
   const int64_t id_;
   const TimePoint started_;

@@ -18,8 +18,11 @@ class StableHash {
   void add(std::string_view bytes) {
     for (const char each : bytes) value_ = (value_ ^ static_cast<uint8_t>(each)) * 0x100000001b3;
   }
-  /// The low bits alone are poor.
-  uint64_t value() const { return value_ ^ (value_ >> 32); }
+  /// Of the last bytes, in which consecutive ids differ, FNV-1a takes a few bits only, which are mixed into all.
+  uint64_t value() const {
+    constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;
+    return (value_ ^ (value_ >> 32)) * kFactor >> 32;
+  }
 
  private:
   uint64_t value_ = 0xcbf29ce484222325;

@@ -60,6 +60,13 @@ class RetryableWriteTest : public CommandTest {
     EXPECT_EQ(retried(second), ids);
     EXPECT_EQ(shown(second), shown(first));
   }
+  /// The next numbered write meets the fail point `onPrimaryTransactionalWrite`.
+  void armForNextWrite(const char* data) {
+    const std::string command =
+        std::string(R"({"configureFailPoint": "onPrimaryTransactionalWrite", "mode": {"times": 1}, "data": )") + data +
+        "}";
+    ASSERT_TRUE(succeeds(command, "admin"));
+  }
   static std::string labels(const bson::Document& reply) {
     const bson::Element found = reply["errorLabels"];
     return found ? textOf(found) : "none";
@@ -188,11 +195,30 @@ TEST_F(RetryableWriteTest, AnImageOfAnotherWriteIsNoAnswer) {  // SES-021
 }
 
 TEST_F(RetryableWriteTest, ARetryAwaitsItsWriteConcernItself) {
-  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"w": 2}})";
+  ASSERT_TRUE(succeeds(R"({"replSetReconfig": {"_id": "rs", "version": 9, "members": [
+      {"_id": 0, "host": "n1:1"}, {"_id": 1, "host": "unreachable:1", "votes": 0, "priority": 0}]}, "force": true})",
+                       "admin"));
+  constexpr const char* kInsert =
+      R"({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"w": 2, "wtimeout": 500}})";
   const bson::Document first = send(kInsert, 1), second = send(kInsert, 1);
-  EXPECT_TRUE(first["writeConcernError"].ok()) << "the set has one member";
+  EXPECT_EQ(first.view().at("writeConcernError.code").toInt64(), 64) << bson::toRelaxedJson(first);
   EXPECT_EQ(retried(second), "0");
-  EXPECT_EQ(second.view().at("writeConcernError.code").toInt64(), first.view().at("writeConcernError.code").toInt64());
+  EXPECT_EQ(shown(second), shown(first)) << "another member has to have the write of the first attempt";
+}
+
+/// What a command has found it answers for, also when it is told to end: by a step-down, which may undo just that.
+TEST_F(RetryableWriteTest, ACommandThatWasToldToEndSaysThatItCouldNotAwaitWhatItFound) {
+  constexpr const char* kToEnd = R"({"failBeforeCommitExceptionCode": 1, "closeConnection": false})";
+  ASSERT_TRUE(send(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}]})", 1)["ok"].truthy());
+  armForNextWrite(kToEnd);
+  const bson::Document retry = send(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}, {"_id": 2}]})", 1);
+  EXPECT_EQ(retried(retry), "0");
+  EXPECT_TRUE(holds(retry, parse(R"({"ok": 1, "n": 1, "writeConcernError": {"code": 1}})")));
+  armForNextWrite(kToEnd);
+  const bson::Document update = send(
+      R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"n": 0}}}, {"q": {}, "u": {"$inc": {"n": 1}}}]})",
+      2);
+  EXPECT_TRUE(holds(update, parse(R"({"ok": 1, "n": 1, "nModified": 0, "writeConcernError": {"code": 1}})")));
 }
 
 TEST_F(RetryableWriteTest, RecordedDocumentsAnswerRetries) {  // SES-025
@@ -392,23 +418,17 @@ TEST_F(RetryableWriteTest, DriversAreToldWhatTheyMaySendAgain) {
 
 /// As the drivers' specifications use it.
 TEST_F(RetryableWriteTest, AFailPointFailsAWriteBeforeItsCommitOrHidesItsAnswer) {
-  const auto armed = [&](const char* data) {
-    const std::string command =
-        std::string(R"({"configureFailPoint": "onPrimaryTransactionalWrite", "mode": {"times": 1}, "data": )") + data +
-        "}";
-    ASSERT_TRUE(succeeds(command.c_str(), "admin"));
-  };
   constexpr const char* kInsert = R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}], "ordered": false})";
-  armed(R"({"failBeforeCommitExceptionCode": 1, "closeConnection": false})");
+  armForNextWrite(R"({"failBeforeCommitExceptionCode": 1, "closeConnection": false})");
   EXPECT_EQ(send(kInsert, 1)["n"].toInt64(), 0);
   EXPECT_TRUE(batch(R"({"find": "c"})").empty()) << "nothing else of the command was done either";
-  armed("{}");
+  armForNextWrite("{}");
   const auto other = server.connect();
   const auto hidden = server.begin(parse(numbered(kInsert, 1).c_str()), "test", other);
   for (int steps = 0; !hidden->done && steps < 100; ++steps) server.node.advance(10ms);
   EXPECT_TRUE(hidden->request.dropReply && other->closing);
   EXPECT_EQ(retried(send(kInsert, 1)), "0, 1");
-  armed("{}");
+  armForNextWrite("{}");
   EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 3}]})")) << "only numbered writes are concerned";
 }
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <thread>
@@ -27,15 +28,17 @@ class BatchWriterTest : public storage::PrimaryFixture {
     auto opened = storage::OplogStore::open(member.harness->engine(), *member.pool, {}, memberWrites.visibility);
     EXPECT_TRUE(opened.isOK()) << opened.status().toString();
     memberLog = std::move(*opened);
-    writer = std::make_unique<BatchWriter>(
-        BatchWriter::Parts{node,
-                           *member.catalog,
-                           *memberLog,
-                           {.sessions = *member.pool, .locks = &locks, .replicated = &memberWrites}},
-        BatchWriter::Options{.writers = 4, .entriesPerWriter = 1, .unit = {.maxEntries = 3}});
+    makeWriter({.writers = 4, .entriesPerWriter = 1, .unit = {.maxEntries = 3}});
   }
   ~BatchWriterTest() override { node.shutdown(); }
 
+  void makeWriter(const BatchWriter::Options& options,
+                  std::function<void(const BatchWriter::AppliedUnit&)> applied = nullptr) {
+    BatchWriter::Parts parts{
+        node, *member.catalog, *memberLog, {.sessions = *member.pool, .locks = &locks, .replicated = &memberWrites}};
+    parts.applied = std::move(applied);
+    writer = std::make_unique<BatchWriter>(parts, options);
+  }
   Status writeAll(const std::vector<bson::Document>& entries) {
     TROUPE_ASSIGN(auto parsed, storage::OplogStretch::parse(entries));
     const auto stretch = std::make_shared<const storage::OplogStretch>(std::move(parsed));
@@ -62,12 +65,20 @@ class BatchWriterTest : public storage::PrimaryFixture {
     operation->retryable = nullptr;
     operation->session.txnNumber.reset();
   }
+  /// As a findAndModify does that answers with the new document.
+  Status changeKeepingImage(int id) {
+    operation->retryImage = storage::RetryImage::kAfter;
+    const Status changed = inUnit([&]() -> Status {
+      const bson::Document before = doc("_id", id);
+      TROUPE_ASSIGN(const auto at, current()->findById(rec(), before["_id"]));
+      return current()->update(rec(), *at, before, doc("_id", id, "n", 1));
+    });
+    operation->retryImage = storage::RetryImage::kNone;
+    return changed;
+  }
   /// From now on batches of up to 32 entries are small ones.
   void writeSmallBatches(std::function<void(const BatchWriter::AppliedUnit&)> applied = nullptr) {
-    BatchWriter::Parts parts{
-        node, *member.catalog, *memberLog, {.sessions = *member.pool, .locks = &locks, .replicated = &memberWrites}};
-    parts.applied = std::move(applied);
-    writer = std::make_unique<BatchWriter>(parts, BatchWriter::Options{.writers = 4, .entriesPerWriter = 32});
+    makeWriter({.writers = 4, .entriesPerWriter = 32}, std::move(applied));
   }
 
   storage::Member member;
@@ -136,6 +147,32 @@ TEST_P(BatchWriterTest, ABatchHoldsAnyNumberOfImagesOfASession) {
   ASSERT_TRUE(written.isOK()) << written.toString();
   EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
   EXPECT_EQ(locks.inUse(), 0u);
+}
+
+/// The writer of the session has one image to read, that of the document much to write before.
+TEST_P(BatchWriterTest, AnImageIsReadWhenTheDocumentsOfItsBatchAreThere) {  // SES-021
+  makeSession();
+  std::vector<int> ids(90);
+  std::iota(ids.begin(), ids.end(), 1);
+  ASSERT_TRUE(insertAll(ids).isOK());
+  inSession([&] { ASSERT_TRUE(changeKeepingImage(90).isOK()); });
+  makeWriter({.writers = 2, .entriesPerWriter = 1, .unit = {.maxEntries = 1}});  // who gives way after each document
+  const Status written = writeAll(log());
+  ASSERT_TRUE(written.isOK()) << written.toString();
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
+}
+
+/// Within one unit of work for both the document would not be committed yet.
+TEST_P(BatchWriterTest, AnImageOfASmallBatchIsReadWhenItsDocumentIsThere) {
+  makeSession();
+  inSession([&] {
+    ASSERT_TRUE(insertAll({1}).isOK());
+    ASSERT_TRUE(changeKeepingImage(1).isOK());
+  });
+  writeSmallBatches();
+  const Status written = writeAll(log());
+  ASSERT_TRUE(written.isOK()) << written.toString();
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
 }
 
 /// It is written where it is begun: no other thread is woken for a handful of entries.

@@ -12,8 +12,11 @@
 namespace troupe::storage {
 
 using bson::doc;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::IsEmpty;
+using ::testing::Lt;
 
 /// Makes stretches of the log entry by entry; the n-th has the time n, in the second n of its writer's clock.
 class StretchMaker {
@@ -140,6 +143,16 @@ TEST(SpreadTest, EqualIdsAreOfOneDocument) {
       EXPECT_EQ(has(3), has(4)) << writers;
     }
   }
+}
+
+/// Ids that a client counts differ in a few bits of their last byte.
+TEST(SpreadTest, DocumentsWithConsecutiveIdsAreSpreadEvenly) {
+  StretchMaker maker;
+  for (int id = 1024; id < 1144; ++id) maker.insert(1, doc("_id", id));
+  const OplogStretch stretch = maker.make();
+  for (size_t writers = 2; writers <= 8; ++writers)
+    for (const auto& share : spread(stretch.entries, writers, plain))
+      EXPECT_THAT(share.size() * writers, AllOf(Gt(60u), Lt(240u))) << writers;
 }
 
 TEST(SpreadTest, NotesChangeNoDocument) {

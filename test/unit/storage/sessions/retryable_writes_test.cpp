@@ -94,6 +94,8 @@ TEST_P(RetryableWritesTest, TheRecordTellsOfTheLastEntryAndIsWrittenWithIt) {  /
   ASSERT_TRUE(insertAll({1, 2}).isOK());
   const std::string first = recordText(7, entries().back());
   EXPECT_EQ(recordText(), first);
+  constexpr int32_t kNext = 2;
+  operation->setStatements({&kNext, 1});
   const Status undone = inUnit([&]() -> Status {
     TROUPE_TRY(current()->insert(rec(), doc("_id", 3)).status());
     return current()->insert(rec(), doc("_id", 3)).status();
@@ -101,10 +103,10 @@ TEST_P(RetryableWritesTest, TheRecordTellsOfTheLastEntryAndIsWrittenWithIt) {  /
   EXPECT_EQ(undone, ErrorCode::kDuplicateKey);
   EXPECT_EQ(recordText(), first);
   EXPECT_TRUE(writes->executed(1)->has_value());
-  EXPECT_FALSE(writes->executed(2)->has_value()) << "what was undone is not remembered either";
-  ASSERT_TRUE(change(1, doc("_id", 1), {}, 2).isOK());
+  EXPECT_FALSE(writes->executed(kNext)->has_value()) << "what was undone is not remembered either";
+  ASSERT_TRUE(change(1, doc("_id", 1), {}, kNext).isOK());
   EXPECT_EQ(recordText(), recordText(7, entries().back()));
-  EXPECT_EQ(*writes->executed(2), writes->lastWrite());
+  EXPECT_EQ(*writes->executed(kNext), writes->lastWrite());
 }
 
 /// Whatever time a recovery or a rollback goes back to, the record says what the log says.
@@ -162,7 +164,7 @@ TEST(SessionTablesTest, RecordsBeginAtEvenDistances) {
   }
 }
 
-/// Where the record was put last is a guess only.
+/// Where the record was put last is a guess only: nothing may be there any more.
 TEST_P(RetryableWritesTest, ARecordThatSomebodyHasRemovedIsMadeAnew) {
   ASSERT_TRUE(insertAll({1}).isOK());
   operation->retryable = nullptr;
@@ -183,6 +185,20 @@ TEST_P(RetryableWritesTest, ARecordThatSomebodyHasRemovedIsMadeAnew) {
   const NodeContents valid(*catalog, *pool);  // looks whether records and indexes agree
 }
 
+/// Likewise the record of another session may be there.
+TEST_P(RetryableWritesTest, ARecordOfAnotherSessionIsLeftAlone) {
+  ASSERT_TRUE(insertAll({1}).isOK());
+  const std::string first = recordText(7, entries().back());
+  const RecordId itsPlace = writes->place();
+  begin(4, 2);
+  writes->notePlace(itsPlace);
+  ASSERT_TRUE(insertAll({2}).isOK());
+  EXPECT_EQ(recordText(), first);
+  EXPECT_NE(writes->place(), itsPlace);
+  EXPECT_EQ(current("config.transactions")->records().count(), 2);
+  const NodeContents valid(*catalog, *pool);
+}
+
 TEST_P(RetryableWritesTest, WhatWasExecutedIsFoundInTheLogAgain) {  // SES-018
   ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
   ASSERT_TRUE(change(2, doc("_id", 2), doc("_id", 2, "x", 1), 5).isOK());
@@ -192,9 +208,11 @@ TEST_P(RetryableWritesTest, WhatWasExecutedIsFoundInTheLogAgain) {  // SES-018
     EXPECT_EQ((*writes->executed(statement))->timestamp, found[static_cast<size_t>(statement)]["ts"].asTimestamp());
   EXPECT_EQ((*writes->executed(5))->timestamp, found[3]["ts"].asTimestamp());
   EXPECT_FALSE(writes->executed(3)->has_value());
-  begin(8);
+  ASSERT_TRUE(writes->begin(8).isOK());
   EXPECT_TRUE(writes->isEmpty()) << "a newer number begins anew";
   EXPECT_EQ(writes->begin(7), ErrorCode::kTransactionTooOld);
+  begin(8);
+  EXPECT_TRUE(writes->isEmpty()) << "also where an older one is loaded";
   begin(7);
   EXPECT_FALSE(writes->isEmpty()) << "nothing was written under 8";
 }
