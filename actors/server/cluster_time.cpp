@@ -41,13 +41,21 @@ Status checkDistance(const ServerContext& server, bson::Timestamp time) {
               " seconds ahead; check the clocks of all nodes and clients"};
 }
 
+/// The newest time of which a local read may have seen something. A primary shows what it has committed also while
+/// older writes are under way, with which its log is not applied as far yet.
+bson::Timestamp newestSeen(const ServerContext& server) {
+  const bson::Timestamp applied = server.progress->lastApplied();
+  const storage::ReplicatedWrites& writes = *server.operations.replicated;
+  return writes.fence.isOpen() ? std::max(applied, writes.slots.newestWritten()) : applied;
+}
+
 /// Reads of what a majority has see no later operation, whatever else this member has applied.
 bson::Timestamp operationTime(const Request& request) {
   const storage::OperationContext& operation = request.operation();
-  const replication::ReplicationProgress& progress = *request.server().progress;
-  if (operation.hasWritten()) return std::max(operation.lastOpTime().timestamp, progress.lastApplied());
+  const ServerContext& server = request.server();
+  if (operation.hasWritten()) return std::max(operation.lastOpTime().timestamp, newestSeen(server));
   const bool committed = operation.readConcern.level == storage::ReadConcernLevel::kMajority;
-  return committed ? progress.majority() : progress.lastApplied();
+  return committed ? server.progress->majority() : newestSeen(server);
 }
 
 }  // namespace

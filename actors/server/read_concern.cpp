@@ -49,8 +49,10 @@ Status checkIsKnown(const Request& request, std::string_view field, std::optiona
 /// A time that was told by another node may be later than anything this primary has written; a note moves its log there
 /// (CLK-017).
 Task<Status> reachTime(Request& request, bson::Timestamp time) {
-  const ReplicationProgress& progress = *request.server().progress;
-  if (progress.lastApplied() >= time || !request.server().membership->view()->isWritable()) co_return Status::OK();
+  const ServerContext& server = request.server();
+  if (server.progress->lastApplied() >= time || server.operations.replicated->slots.newestWritten() >= time)
+    co_return Status::OK();
+  if (!server.membership->view()->isWritable()) co_return Status::OK();
   CollectionWriter writer(request.server().writes, request.operation());
   co_return co_await writer.note(bson::doc("msg", "a read waits for this time"));
 }

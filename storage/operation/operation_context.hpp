@@ -240,9 +240,17 @@ class OperationContext {
   }
 
   // --- Interrupt
-  /// Asks the operation to end with `code` (Interrupted, InterruptedAtShutdown, CursorKilled ...) at its next check.
+  /// Asks the operation to end with `code` (Interrupted, InterruptedAtShutdown, CursorKilled ...) at its next check. An
+  /// end of the role or of the node stays the reason, whoever kills it also: clients may send such a command again.
   void kill(ErrorCode code) {
-    killed_.store(static_cast<int32_t>(code), std::memory_order_relaxed);
+    const auto stays = [](int32_t pending) {
+      return pending == static_cast<int32_t>(ErrorCode::kInterruptedDueToReplStateChange) ||
+             pending == static_cast<int32_t>(ErrorCode::kInterruptedAtShutdown);
+    };
+    int32_t pending = killed_.load(std::memory_order_relaxed);
+    while (!stays(pending) &&
+           !killed_.compare_exchange_weak(pending, static_cast<int32_t>(code), std::memory_order_relaxed)) {
+    }
     const std::lock_guard lock(wakerMutex_);
     if (onKill_) onKill_();
   }

@@ -107,6 +107,11 @@ Timestamp SlotReserver::lastWritten() const {
   return lastWritten_;
 }
 
+Timestamp SlotReserver::newestWritten() const {
+  const std::lock_guard lock(mutex_);
+  return written_.empty() ? lastWritten_ : *written_.rbegin();
+}
+
 size_t SlotReserver::openReservations() const {
   const std::lock_guard lock(mutex_);
   return open_.size();

@@ -81,6 +81,8 @@ class SlotReserver {
   /// The newest of the times up to `withoutHoles` that was written: slots of units that were rolled back have no entry,
   /// and others must not be made to wait for one.
   bson::Timestamp lastWritten() const;
+  /// The newest time that was written, whatever is open below it: what reads of this node's documents may have seen.
+  bson::Timestamp newestWritten() const;
   size_t openReservations() const;
 
  private:

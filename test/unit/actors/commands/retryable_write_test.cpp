@@ -221,6 +221,26 @@ TEST_F(RetryableWriteTest, ACommandThatWasToldToEndSaysThatItCouldNotAwaitWhatIt
   EXPECT_TRUE(holds(update, parse(R"({"ok": 1, "n": 1, "nModified": 0, "writeConcernError": {"code": 1}})")));
 }
 
+/// CLK-015: an older write is under way meanwhile. A read of a secondary after the time they are told finds the
+/// document.
+TEST_F(RetryableWriteTest, ARetryAndAReadTellATimeThatHasWhatTheySaw) {
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"_id": 1}], "writeConcern": {"w": 1}})";
+  ASSERT_TRUE(send(R"({"insert": "c", "documents": [{"_id": 0}]})", 1)["ok"].truthy());
+  storage::SlotReserver& slots = server.server->operations.replicated->slots;
+  auto older = slots.reserve(termOf(server), 1);
+  const auto timeOf = [](const bson::Document& reply) { return reply["operationTime"].asTimestamp(); };
+  const bson::Timestamp written = timeOf(send(kInsert, 2));
+  ASSERT_GT(written, older.last().timestamp);
+  EXPECT_EQ(timeOf(send(kInsert, 2)), written);
+  EXPECT_EQ(timeOf(run(R"({"find": "c"})")), written);
+  EXPECT_LT(timeOf(run(R"({"find": "c", "readConcern": {"level": "majority"}})")), written);
+  const auto causal = server.begin(bson::doc("find", "c", "readConcern", bson::doc("afterClusterTime", written)));
+  older.release();
+  server.node.advance(10ms);
+  ASSERT_TRUE(causal->done);
+  EXPECT_EQ(slots.newestWritten(), written) << "no note was needed to get there";
+}
+
 TEST_F(RetryableWriteTest, RecordedDocumentsAnswerRetries) {  // SES-025
   ASSERT_TRUE(succeeds(R"({"create": "c", "changeStreamPreAndPostImages": {"enabled": true}})"));
   ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}]})"));

@@ -55,6 +55,15 @@ TEST_F(OperationContextTest, KnowsWhetherItHasWritten) {
   EXPECT_TRUE(operation.hasWritten());
 }
 
+/// By which clients know that they may send the command again.
+TEST_F(OperationContextTest, AnEndOfTheRoleOrOfTheNodeStaysTheReason) {
+  for (const ErrorCode reason : {ErrorCode::kInterruptedDueToReplStateChange, ErrorCode::kInterruptedAtShutdown}) {
+    OperationContext killed{{sessions}};
+    for (const ErrorCode code : {ErrorCode::kInterrupted, reason, ErrorCode::kInterrupted}) killed.kill(code);
+    EXPECT_EQ(killed.checkForInterrupt({}), reason);
+  }
+}
+
 TEST_F(OperationContextTest, AnotherCommandGoesOnInTheSnapshotThatWasStashed) {
   EXPECT_FALSE(sees(operation, "a"));
   StashedOperation stashed = operation.stash();

@@ -39,6 +39,7 @@ TEST_F(SlotReserverTest, KnowsTheNewestTimeThatWasWritten) {
   third.markWritten();
   third.release();
   EXPECT_EQ(reserver.lastWritten(), Timestamp()) << "there are holes before it";
+  EXPECT_EQ(reserver.newestWritten(), endOfThird);
   first.markWritten();
   first.release();
   EXPECT_EQ(reserver.lastWritten(), endOfFirst);
@@ -46,9 +47,11 @@ TEST_F(SlotReserverTest, KnowsTheNewestTimeThatWasWritten) {
   EXPECT_EQ(reserver.lastWritten(), endOfThird);
   reserver.reserve(1, 3).release();
   EXPECT_EQ(reserver.lastWritten(), endOfThird) << "rolled back";
+  EXPECT_EQ(reserver.newestWritten(), endOfThird);
   EXPECT_GT(reserver.withoutHoles(), endOfThird);
   reserver.resetTo({90, 1});
   EXPECT_EQ(reserver.lastWritten(), (Timestamp{90, 1}));
+  EXPECT_EQ(reserver.newestWritten(), (Timestamp{90, 1}));
 }
 
 TEST_F(SlotReserverTest, GoesOnBehindWhatWasSeenElsewhere) {
