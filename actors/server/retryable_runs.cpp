@@ -16,30 +16,26 @@ class RetryableRuns::Lease {
   ~Lease() { of_->giveBack(session_); }
   Lease(const Lease&) = delete;
 
-  bson::Document number(const bson::Document& command) const {
-    bson::Builder numbered;
-    numbered.appendAll(command).append("lsid", bson::doc("id", session_.id)).append("txnNumber", session_.number);
-    return numbered.finish();
-  }
+  const SessionNumber& number() const { return session_; }
 
  private:
   const std::shared_ptr<Sessions> of_;
-  const Session session_;
+  const SessionNumber session_;
 };
 
-RetryableRuns::Session RetryableRuns::Sessions::take(Node& node) {
+RetryableRuns::SessionNumber RetryableRuns::Sessions::take(Node& node) {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) {
     free_.push_back({bson::randomUuid([&node] { return node.environment().random(); })});
     ++made_;
   }
-  Session session = free_.back();
+  SessionNumber session = free_.back();
   free_.pop_back();
-  ++session.number;
+  ++session.txnNumber;
   return session;
 }
 
-void RetryableRuns::Sessions::giveBack(const Session& session) {
+void RetryableRuns::Sessions::giveBack(const SessionNumber& session) {
   const std::lock_guard lock(mutex_);
   free_.push_back(session);
 }
@@ -69,27 +65,43 @@ Status noAnswer(const Status& last) {
   return last.withContext("the deadline has passed; whether the command was carried out is not known");
 }
 
+bson::Document numbered(const bson::Document& command, const RetryableRuns::SessionNumber& under) {
+  bson::Builder sent;
+  sent.appendAll(command).append("lsid", bson::doc("id", under.id)).append("txnNumber", under.txnNumber);
+  return sent.finish();
+}
+
 }  // namespace
 
 bool isSentAgain(const Status& failure) {
-  return isRetryableWriteError(failure.code()) || failure == ErrorCode::kMaxTimeMSExpired;
+  return isRetryableWriteError(failure.code()) || failure == ErrorCode::kMaxTimeMSExpired ||
+         failure == ErrorCode::kInterrupted;
+}
+
+Task<StatusWith<bson::Document>> RetryableRuns::runOnce(std::string database, bson::Document command,
+                                                        TimePoint deadline) {
+  const Duration left = deadline - node_.environment().now();
+  if (left <= Duration::zero()) co_return noAnswer(Status::OK());
+  co_return co_await members_.run(target_, database, command, left);
 }
 
 Task<StatusWith<bson::Document>> RetryableRuns::run(std::string database, bson::Document command, TimePoint deadline) {
-  if (!options_.numbered) {
-    const Duration left = deadline - node_.environment().now();
-    if (left <= Duration::zero()) co_return noAnswer(Status::OK());
-    co_return co_await members_.run(target_, database, command, left);
-  }
+  if (!options_.numbered) co_return co_await runOnce(std::move(database), std::move(command), deadline);
   const Lease session(made_, node_);
-  const bson::Document numbered = session.number(command);
+  co_return co_await run(session.number(), std::move(database), std::move(command), deadline);
+}
+
+Task<StatusWith<bson::Document>> RetryableRuns::run(SessionNumber under, std::string database, bson::Document command,
+                                                    TimePoint deadline) {
+  if (!options_.numbered) co_return co_await runOnce(std::move(database), std::move(command), deadline);
+  const bson::Document sent = numbered(command, under);
   machines::RetryPause pause(options_.firstPause, options_.longestPause);
   Status last;
   for (;;) {
     const Duration left = deadline - node_.environment().now();
     if (left <= Duration::zero()) co_return noAnswer(last);
     const Duration time = std::min(left, options_.attempt);
-    auto reply = co_await members_.run(target_, database, numbered, time);
+    auto reply = co_await members_.run(target_, database, sent, time);
     last = failureOf(reply);
     if (!isSentAgain(last)) co_return reply;
     const Duration rest = std::max(Duration::zero(), deadline - node_.environment().now());

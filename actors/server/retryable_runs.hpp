@@ -14,8 +14,9 @@ namespace troupe::server {
 
 /// Write commands of the node's own services, each carried out exactly once (SES-010, SES-017): a command goes under a
 /// number of an internal session, and goes again under the same number while nobody knows what became of it. Sessions
-/// are this object's own; one that a run has left is used again under its next number, so that an attempt that is still
-/// on its way fails behind a later run (TransactionTooOld) instead of being carried out. Any thread.
+/// are this object's own, unless the caller names one; one that a run has left is used again under its next number, so
+/// that an attempt that is still on its way fails behind a later run (TransactionTooOld) instead of being carried out.
+/// Any thread.
 class RetryableRuns {
  public:
   struct Options {
@@ -33,32 +34,44 @@ class RetryableRuns {
 
   /// Runs a retryable command (insert, update, delete of one document each, findAndModify, bulkWrite) without lsid and
   /// txnNumber: those are added. Gives its reply, in which `writeErrors` and a `writeConcernError` that does not pass
-  /// are the caller's. Sent again after no answer, a broken link, a change of the primary; an answered failure is
-  /// final. Errors: the command's; at the deadline the last failure that passes, or MaxTimeMSExpired: then the command
-  /// may have been carried out, or may yet be. A caller that drops the task gives up likewise.
+  /// are the caller's. Sent again after no answer, a broken link, a change of the primary, an interruption (also by a
+  /// person's killOp); any other answered failure is final. Errors: the command's; at the deadline the last failure
+  /// that passes, or MaxTimeMSExpired: then the command may have been carried out, or may yet be. A caller that drops
+  /// the task gives up likewise.
   Task<StatusWith<bson::Document>> run(std::string database, bson::Document command, TimePoint deadline);
 
-  /// Sessions that were made: as many as ran at once, at most.
+  /// A number of a session of the caller's.
+  struct SessionNumber {
+    bson::Uuid id;  ///< of the session: `lsid.id`
+    int64_t txnNumber = 0;
+  };
+  /// The same under the caller's own number, which a coordinator keeps in its state document, to run the same command
+  /// again after a crash: it is carried out once, and answered alike for as long as the set remembers the session
+  /// (localLogicalSessionTimeoutMinutes after its last use). The caller gives each command a higher number of the
+  /// session than the one before, and runs one at a time. A target that stands alone (`numbered` is false) takes no
+  /// number: run again there, the command is carried out again.
+  Task<StatusWith<bson::Document>> run(SessionNumber under, std::string database, bson::Document command,
+                                       TimePoint deadline);
+
+  /// Sessions that were made for runs without one: as many as ran at once, at most.
   size_t sessions() const { return made_->count(); }
 
  private:
-  struct Session {
-    bson::Uuid id;
-    int64_t number = 0;  ///< of the last run
-  };
   /// Shared with runs, which may be dropped after this object.
   class Sessions {
    public:
-    Session take(Node& node);
-    void giveBack(const Session& session);
+    SessionNumber take(Node& node);  ///< under its next number
+    void giveBack(const SessionNumber& session);
     size_t count() const;
 
    private:
     mutable std::mutex mutex_;
-    std::vector<Session> free_;
+    std::vector<SessionNumber> free_;  ///< with the numbers of their last runs
     size_t made_ = 0;
   };
   class Lease;
+
+  Task<StatusWith<bson::Document>> runOnce(std::string database, bson::Document command, TimePoint deadline);
 
   Node& node_;
   replication::RemoteMembers& members_;
@@ -68,7 +81,8 @@ class RetryableRuns {
 };
 
 /// Whether a numbered write is sent again after a failure: it passes by itself, and nobody knows whether the write was
-/// carried out.
+/// carried out. So it is with Interrupted: all sessions were killed, the session's record was edited, the service of
+/// commands was restarted.
 bool isSentAgain(const Status& failure);
 
 }  // namespace troupe::server

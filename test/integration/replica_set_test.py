@@ -84,7 +84,10 @@ class Elections(unittest.TestCase):
             first = group.initiate()
             arbiter = group.members[2]
             self.assertIsNot(first, arbiter)
-            self.assertIn(arbiter.ask({"find": "items"}, db="app")["codeName"], ("NotPrimaryOrSecondary", "NotPrimaryNoSecondaryOk"))
+            self.assertTrue(eventually(lambda: arbiter.hello().get("arbiterOnly")), arbiter.log_tail())
+            for mode in ("primary", "secondaryPreferred"):
+                reply = arbiter.ask({"find": "items", "$readPreference": {"mode": mode}}, db="app")
+                self.assertEqual((reply["code"], reply["codeName"]), (13436, "NotPrimaryOrSecondary"), mode)
             with first.client() as client:
                 client.app.items.insert_one({})
             written = first.status()["optimes"]["appliedOpTime"]

@@ -201,9 +201,11 @@ class WithoutRefreshes(ServerTest):
     def test_nothing_is_stored_unless_somebody_asks(self):
         with self.server.raw() as raw:
             raw.command({"ping": 1, "lsid": new_session(), "$db": "admin"})
-        self.assertEqual(self.client.admin.command("serverStatus")["logicalSessionRecordCache"]["sessionsCollectionJobCount"], 0)
         self.assertEqual(self.client.admin.command("refreshLogicalSessionCacheNow")["ok"], 1)
         self.assertGreaterEqual(self.client.config["system.sessions"].count_documents({}), 1)
+        jobs = self.client.admin.command("serverStatus")["logicalSessionRecordCache"]
+        self.assertEqual(jobs["sessionsCollectionJobCount"], 1, "the one that was asked for")
+        self.assertEqual(jobs["transactionReaperJobCount"], 0)
 
     def test_the_settings_are_of_the_start_alone(self):
         for name, value in (("logicalSessionRefreshMillis", 1), ("localLogicalSessionTimeoutMinutes", 1), ("disableLogicalSessionCacheRefresh", False)):

@@ -272,9 +272,10 @@ class ReplicatedReadTest : public ConsistentReadTest {
     server.server->membership = membership;
     server.server->operations.node = membership;
   }
-  void becomes(replication::Topology::Phase phase) {
+  void becomes(replication::Topology::Phase phase, bool rollingBack = false) {
     replication::ReplicaView view;
     view.topology.memory.phase = phase;
+    view.topology.memory.rollingBack = rollingBack;
     view.topology.memory.term = ++term_;
     membership_.publish(std::move(view));
   }
@@ -301,6 +302,31 @@ TEST_F(ReplicatedReadTest, AStepDownDuringSetUpIsNotOverlooked) {
     }
   }
   catalog().observeSteps(nullptr);
+}
+
+// RBK-002, REP-063.
+TEST_F(ReplicatedReadTest, AMemberThatRollsBackAndAnArbiterReadForNobody) {
+  fill("c", 3);
+  join(&membership_);
+  for (const bool rollsBack : {true, false}) {
+    becomes(Phase::kFollower);
+    const bson::Document cursor = run(R"({"find": "c", "batchSize": 1, "$readPreference": {"mode": "nearest"}})");
+    ASSERT_TRUE(cursor["ok"].truthy()) << bson::toRelaxedJson(cursor);
+    rollsBack ? becomes(Phase::kFollower, true) : becomes(Phase::kArbiter);
+    for (const char* mode : {"primary", "nearest", "secondary", "secondaryPreferred", "primaryPreferred"}) {
+      const auto asked = server.begin(with(R"({"find": "c"})", bson::doc("$readPreference", bson::doc("mode", mode))));
+      ASSERT_TRUE(asked->done) << mode;
+      const bson::Document reply = asked->takeReply();
+      EXPECT_EQ(reply["code"].toInt64(), 13436) << mode;
+      EXPECT_EQ(reply["codeName"].toStringOr(), "NotPrimaryOrSecondary");
+    }
+    EXPECT_EQ(
+        server.run(bson::doc("getMore", cursor.view().at("cursor.id").toInt64(), "collection", "c"))["code"].toInt64(),
+        13436);
+    EXPECT_EQ(code(R"({"find": "l"})", "local"), 0);
+  }
+  join(nullptr);
+  server.server->cursors.killIf([](const ClientCursor&) { return true; });
 }
 
 /// The database of the command says nothing of what it reads and writes.

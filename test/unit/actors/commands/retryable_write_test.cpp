@@ -178,6 +178,35 @@ TEST_F(RetryableWriteTest, AFindAndModifyAnswersAlikeWithItsImageInTheLog) {
   EXPECT_EQ(codeOf(kNew, 5), kAnotherStatement);
 }
 
+/// SES-022: the answer is what the document was then, whatever others have done with it since.
+TEST_F(RetryableWriteTest, AFindAndModifyAnswersAlikeWhenTheDocumentHasChangedSince) {
+  constexpr const char* kChange =
+      R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"n": 99, "by": "another"}}}]})";
+  constexpr const char* kRemove = R"({"delete": "c", "deletes": [{"q": {"_id": 1}, "limit": 1}]})";
+  int64_t number = 0;
+  for (const char* aside : {"true", "false"}) {
+    ASSERT_TRUE(succeeds(
+        std::string(R"({"setParameter": 1, "storeFindAndModifyImagesInSideCollection": )") + aside + "}", "admin"));
+    for (const char* after : {"true", "false"}) {
+      for (const char* meanwhile : {kChange, kRemove}) {
+        ASSERT_TRUE(
+            succeeds(R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"_id": 1, "n": 0}, "upsert": true}]})"));
+        const std::string command =
+            std::string(R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "new": )") +
+            after + "}";
+        const bson::Document first = send(command, ++number);
+        ASSERT_TRUE(succeeds(meanwhile));
+        const auto left = batch(R"({"find": "c"})");
+        const bson::Document second = send(command, number);
+        EXPECT_EQ(retried(second), "0");
+        EXPECT_EQ(shown(second), shown(first)) << "new: " << after << ", aside: " << aside << ", " << meanwhile;
+        EXPECT_EQ(first.view().at("value.n").toInt64(), after == std::string_view("true") ? 1 : 0);
+        EXPECT_EQ(batch(R"({"find": "c"})"), left);
+      }
+    }
+  }
+}
+
 TEST_F(RetryableWriteTest, AnImageOfAnotherWriteIsNoAnswer) {  // SES-021
   constexpr const char* kFirst =
       R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "stmtId": 0})";

@@ -404,6 +404,23 @@ TEST_F(SessionReaperTest, AQuestionIsAnsweredByAReapThatBeganAfterIt) {
   EXPECT_EQ(figures()["transactionReaperJobCount"].toInt64(), before + 2);
 }
 
+TEST_F(SessionReaperTest, NeitherJobRunsByItselfWhereTheyAreTurnedOff) {  // SES-009
+  server.parameters.disableLogicalSessionCacheRefresh = true;             // as at a start: both actors are begun again
+  for (const char* path : {kSessionRefresherPath, kSessionReaperPath})
+    server.node.kill(server.node.address(path), Status(ErrorCode::kInterrupted, "for the test"));
+  use('a');
+  server.node.advance(1h);
+  const auto jobs = [this] {
+    const bson::Document shown = figures();
+    return std::pair(shown["sessionsCollectionJobCount"].toInt64(-1), shown["transactionReaperJobCount"].toInt64(-1));
+  };
+  EXPECT_EQ(jobs(), std::pair(int64_t{0}, int64_t{0}));
+  refresh();
+  EXPECT_EQ(jobs(), std::pair(int64_t{1}, int64_t{0})) << "on demand it does";
+  reap();
+  EXPECT_EQ(jobs(), std::pair(int64_t{2}, int64_t{1})) << "which begins with a refresh";
+}
+
 TEST_F(SessionReaperTest, NothingIsReapedAfterAFailedRefresh) {
   write('a');
   refresh();

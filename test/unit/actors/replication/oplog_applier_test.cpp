@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "actors/storage/storage_waits.hpp"
 #include "storage/oplog/oplog_replay.hpp"
 #include "test/unit/actors/replication/applier_fixture.hpp"
 
@@ -128,6 +129,21 @@ TEST_P(CounterPairTest, ReadersAtLastAppliedNeverSeeTheInsideOfABatch) {
   EXPECT_EQ(seen.size(), static_cast<size_t>(kRounds / 3 + 1)) << "the times moved with each batch";
   EXPECT_GT(inside, 0) << "the test looked into batches";
   EXPECT_EQ(*seen.rbegin(), kRounds);
+  EXPECT_EQ(member->data.contents(), contents());
+}
+
+// REP-054: the lock that each read takes (tryLockForReading) is to be had at once at every step.
+TEST_P(CounterPairTest, AReaderGetsItsLockInTheMiddleOfABatch) {
+  const auto member = follow({.limits = {.maxEntries = 6}, .unit = {.maxEntries = 1}});
+  int inside = 0;
+  member->push(log());
+  while (member->node->step()) {
+    if (member->locks.inUse() > 0) ++inside;
+    storage::OperationContext reader(member->services());
+    storage::HeldLock lock(reader, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS);
+    ASSERT_TRUE(tryAcquireLock(reader, lock)) << "after " << inside << " steps with locks of a batch";
+  }
+  EXPECT_GT(inside, kRounds) << "the test looked into batches";
   EXPECT_EQ(member->data.contents(), contents());
 }
 

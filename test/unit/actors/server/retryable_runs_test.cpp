@@ -59,6 +59,17 @@ class LossyWay final : public replication::RemoteMembers {
   int32_t last_ = 1000;
 };
 
+/// Has a task until it is killed.
+class RunningActor final : public Actor {
+ public:
+  explicit RunningActor(Task<void> task) : task_(std::move(task)) {}
+  Behaviour behaviour() override { return {}; }
+  void onStart() override { start(std::move(task_)); }
+
+ private:
+  Task<void> task_;
+};
+
 constexpr const char* kInsert = R"({"insert": "c", "documents": [{"n": 1}]})";
 constexpr const char* kCount = R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}},
                                    "upsert": true, "new": true})";
@@ -68,21 +79,22 @@ constexpr const char* kCount = R"({"findAndModify": "c", "query": {"_id": 1}, "u
 class RetryableRunsTest : public ::testing::Test {
  protected:
   RetryableRunsTest() { commands::becomePrimary(server); }
-  void TearDown() override { running.clear(); }
-
   using Outcome = std::shared_ptr<std::optional<StatusWith<bson::Document>>>;
   static Task<void> keep(Task<StatusWith<bson::Document>> run, Outcome outcome) {
     outcome->emplace(co_await std::move(run));
   }
-  Outcome begin(const char* command, Duration time = 60s) {
-    auto outcome = std::make_shared<std::optional<StatusWith<bson::Document>>>();
-    auto run = runs.run("test", bson::fromJson(command).value(), server.time->now() + time);
+  static Outcome noted() { return std::make_shared<std::optional<StatusWith<bson::Document>>>(); }
+  Outcome start(Task<StatusWith<bson::Document>> run) {
+    auto outcome = noted();
     server.node.start(keep(std::move(run), outcome));
     server.node.run();
     return outcome;
   }
-  StatusWith<bson::Document> run(const char* command, Duration time = 60s) {
-    const auto outcome = begin(command, time);
+  Outcome begin(const char* command, Duration time = 60s) {
+    return start(runs.run("test", bson::fromJson(command).value(), server.time->now() + time));
+  }
+  StatusWith<bson::Document> run(const char* command, Duration time = 60s) { return end(begin(command, time)); }
+  StatusWith<bson::Document> end(const Outcome& outcome) {
     for (int steps = 0; !*outcome && steps < 12'000; ++steps) server.node.advance(10ms);
     return *outcome ? **outcome : StatusWith<bson::Document>(Status(ErrorCode::kInternalError, "it did not end"));
   }
@@ -97,13 +109,12 @@ class RetryableRunsTest : public ::testing::Test {
   CommandNode server{{.name = "n1:1", .replicaSet = "rs"}};
   LossyWay way{server};
   RetryableRuns runs{server.node, way, "n1:1"};
-  std::vector<Outcome> running;
 };
 
 TEST_F(RetryableRunsTest, AnAnswerThatIsLostIsAskedForAgain) {
   for (const ErrorCode lost :
        {ErrorCode::kHostUnreachable, ErrorCode::kMaxTimeMSExpired, ErrorCode::kNotWritablePrimary,
-        ErrorCode::kInterruptedDueToReplStateChange, ErrorCode::kInterruptedAtShutdown}) {
+        ErrorCode::kInterruptedDueToReplStateChange, ErrorCode::kInterruptedAtShutdown, ErrorCode::kInterrupted}) {
     way.sent.clear();
     const size_t before = documents();
     way.fates = {{true, {lost, "lost"}}, {false, {lost, "lost"}}, {true, {lost, "lost"}}};
@@ -130,7 +141,7 @@ TEST_F(RetryableRunsTest, ALostFindAndModifyIsAnsweredWithItsDocument) {
 
 TEST_F(RetryableRunsTest, AnAnsweredFailureIsFinal) {
   for (const ErrorCode code : {ErrorCode::kInternalError, ErrorCode::kNoSuchKey, ErrorCode::kDuplicateKey,
-                               ErrorCode::kUnauthorized, ErrorCode::kTransactionTooOld, ErrorCode::kInterrupted}) {
+                               ErrorCode::kUnauthorized, ErrorCode::kTransactionTooOld}) {
     way.sent.clear();
     way.fates = {{true, {code, "answered"}}};
     EXPECT_EQ(run(kInsert).status().code(), code);
@@ -175,7 +186,7 @@ TEST_F(RetryableRunsTest, ANodeThatStandsAloneIsSentNoNumbers) {
   CommandNode alone;
   LossyWay here(alone);
   RetryableRuns writes(alone.node, here, "n1", {.numbered = false});
-  const auto outcome = std::make_shared<std::optional<StatusWith<bson::Document>>>();
+  const auto outcome = noted();
   alone.node.start(keep(writes.run("test", bson::fromJson(kInsert).value(), alone.time->now() + 60s), outcome));
   alone.node.run();
   ASSERT_TRUE(*outcome && (*outcome)->isOK());
@@ -201,30 +212,58 @@ TEST_F(RetryableRunsTest, RunsAtOnceHaveSessionsOfTheirOwn) {
   EXPECT_EQ(documents(), 3u);
 }
 
-/// Whoever drops a run leaves its session: what is still on its way under the old number comes too late.
+/// Which says nothing about what was done.
+TEST_F(RetryableRunsTest, AnInterruptedCommandIsSentAgain) {
+  ASSERT_TRUE(server.run(R"({"create": "c"})"_json)["ok"].truthy());
+  LockHolder holder(server.locks, "test.c", storage::LockMode::kX);
+  const auto waiting = begin(kInsert);
+  ASSERT_TRUE(server.run(R"({"killAllSessions": []})"_json, "admin")["ok"].truthy());
+  holder.release();
+  for (int steps = 0; !*waiting && steps < 1000; ++steps) server.node.advance(10ms);
+  ASSERT_TRUE(*waiting && (*waiting)->isOK());
+  ASSERT_EQ(way.sent.size(), 2u);
+  EXPECT_EQ(way.sent[1], way.sent[0]);
+  EXPECT_EQ(documents(), 1u);
+}
+
+/// As a coordinator does that has crashed in between: another object, the same session and number.
+TEST_F(RetryableRunsTest, ANumberOfTheCallersOwnRunsOnceAndIsAnsweredAlike) {
+  RetryableRuns::SessionNumber mine{.id = {}, .txnNumber = 7};
+  mine.id.bytes[0] = 1;
+  const auto count = [&](RetryableRuns& by) {
+    return end(start(by.run(mine, "test", bson::fromJson(kCount).value(), server.time->now() + 60s)));
+  };
+  const auto first = count(runs);
+  ASSERT_TRUE(first.isOK()) << first.status().toString();
+  EXPECT_EQ(first->view().at("value.n").toInt64(), 1);
+  RetryableRuns after(server.node, way, "n1:1");
+  const auto again = count(after);
+  ASSERT_TRUE(again.isOK()) << again.status().toString();
+  EXPECT_EQ((*again)["value"].asDocument(), (*first)["value"].asDocument());
+  EXPECT_TRUE((*again)["retriedStmtId"].ok());
+  EXPECT_EQ(way.sent[0], way.sent[1]);
+  const bson::Document lsid = bson::doc("id", mine.id);
+  EXPECT_TRUE(way.sent[0]["lsid"].asDocument() == lsid.view());
+  EXPECT_EQ(after.sessions(), 0u) << "it needs none of its own";
+  ++mine.txnNumber;
+  EXPECT_EQ(count(after)->view().at("value.n").toInt64(), 2);
+}
+
+/// A session that a dropped run has left is used again: what is still on its way under the old number comes too late.
 TEST_F(RetryableRunsTest, ADroppedRunGivesItsSessionBack) {
   way.fates = {{false, {ErrorCode::kMaxTimeMSExpired, "no answer"}}};
-  {
-    Node asker{{.name = "asker", .environment = server.time, .manual = true}};
-    RetryableRuns others(asker, way, "n1:1");
-    auto outcome = std::make_shared<std::optional<StatusWith<bson::Document>>>();
-    asker.start(keep(others.run("test", bson::fromJson(kInsert).value(), server.time->now() + 60s), outcome));
-    asker.run();
-    server.node.run();
-    EXPECT_FALSE(*outcome);
-    asker.shutdown();
-    EXPECT_EQ(others.sessions(), 1u);
-  }
+  const Address actor = server.node.spawn<RunningActor>(
+      "/running", keep(runs.run("test", bson::fromJson(kInsert).value(), server.time->now() + 60s), noted()));
+  server.node.run();
   ASSERT_EQ(way.sent.size(), 1u);
-  const bson::Document left = way.sent.front();
-  const auto next = [&](int64_t number) {
-    bson::Builder b;
-    b.append("insert", "c").append("documents", bson::array(bson::doc("n", number)));
-    b.append("lsid", left["lsid"]).append("txnNumber", number);
-    return server.run(b.finish());
-  };
-  EXPECT_TRUE(next(2)["ok"].truthy());
-  EXPECT_EQ(static_cast<ErrorCode>(server.run(left)["code"].toInt64()), ErrorCode::kTransactionTooOld);
+  server.node.kill(actor, Status(ErrorCode::kInterrupted, "for the test"));
+  server.node.run();
+  ASSERT_TRUE(run(kInsert).isOK());
+  ASSERT_EQ(way.sent.size(), 2u);
+  EXPECT_TRUE(way.sent[1]["lsid"].asDocument() == way.sent[0]["lsid"].asDocument());
+  EXPECT_EQ(numberOf(way.sent[1]), numberOf(way.sent[0]) + 1);
+  EXPECT_EQ(runs.sessions(), 1u);
+  EXPECT_EQ(static_cast<ErrorCode>(server.run(way.sent[0])["code"].toInt64()), ErrorCode::kTransactionTooOld);
   EXPECT_EQ(documents(), 1u);
 }
 

@@ -342,4 +342,53 @@ TEST_F(LongSessionTest, IsReadFromItsBeginningByTheNextOperationWhereOneGaveUp) 
   EXPECT_EQ(again["retriedStmtIds"].asArray().count(), 1200) << bson::toRelaxedJson(again);
 }
 
+/// The history of a session takes three pieces: a short command of it is stepped to the end of the first.
+class LongSessionCommandTest : public LongSessionTest {
+ protected:
+  static Task<void> carryOut(std::shared_ptr<commands::Exchange> exchange) {
+    co_await dispatch(exchange->request);
+    exchange->done = true;
+  }
+  void SetUp() override {
+    LongSessionTest::SetUp();
+    const bson::Document retry =
+        bson::doc("update", "c", "updates",
+                  std::vector{bson::doc("q", bson::doc("_id", 0), "u", bson::doc("x", 0), "upsert", true)}, "lsid",
+                  bson::fromJson(kLsid).value(), "txnNumber", int64_t{5});
+    long_ = std::make_shared<commands::Exchange>(wire::buildRequest(1'000'000, "test", retry), *server.server,
+                                                 *server.client, server.time->now());
+    server.node.start(carryOut(long_));
+    while (yields() == 0 && server.node.step()) {
+    }
+    ASSERT_EQ(yields(), 1) << "it has given way after a piece";
+    ASSERT_FALSE(long_->done);
+  }
+  int64_t yields() const { return long_->operation.metrics.yields; }
+  std::shared_ptr<commands::Exchange> long_;
+};
+
+TEST_F(LongSessionCommandTest, AnotherCommandIsAnsweredBetweenTwoPieces) {  // SES-018
+  const auto other = server.connect();
+  const auto quick = std::make_shared<commands::Exchange>(wire::buildRequest(1'000'001, "test", bson::doc("ping", 1)),
+                                                          *server.server, *other, server.time->now());
+  server.node.start(carryOut(quick));
+  while (!quick->done && server.node.step()) {
+  }
+  EXPECT_TRUE(quick->done);
+  EXPECT_FALSE(long_->done);
+  server.node.run();
+  ASSERT_TRUE(long_->done);
+  EXPECT_EQ(yields(), 2);
+  const bson::Document reply = long_->takeReply();
+  EXPECT_TRUE(reply["retriedStmtIds"].ok()) << bson::toRelaxedJson(reply);
+}
+
+TEST_F(LongSessionCommandTest, AKillBetweenTwoPiecesEndsIt) {  // SES-018
+  long_->operation.kill(ErrorCode::kInterrupted);
+  server.node.run();
+  ASSERT_TRUE(long_->done);
+  EXPECT_EQ(yields(), 1) << "at once";
+  EXPECT_EQ(long_->takeReply()["code"].toInt64(), 11601);
+}
+
 }  // namespace troupe::server
