@@ -145,8 +145,6 @@ Status answerWithDocument(Request& request, const AuthorizedNamespace& ns, const
   return Status::OK();
 }
 
-bool isNatural(const bson::Element& hint) { return hint.isObjectLike() && hint.asDocument().has("$natural"); }
-
 Task<Status> find(Request& request) {
   TROUPE_CO_ASSIGN(const auto ns, request.target());
   if (Status status = checkFind(request); !status.isOK()) co_return status;
@@ -155,10 +153,10 @@ Task<Status> find(Request& request) {
 
   TROUPE_CO_ASSIGN(const CatalogReader catalog, openCatalogView(request));
   TROUPE_CO_ASSIGN(auto collection, catalog.find(ns));
+  TROUPE_CO_ASSIGN(const bool givesTokens, wantsResumeToken(request));
   if (collection && collection->isView()) co_return co_await findOnView(request, ns);
   const auto tailable = wantsTailable(request, collection.get());
   if (!tailable.isOK()) co_return tailable.status();
-  TROUPE_CO_ASSIGN(const bool givesTokens, wantsResumeToken(request));
   const auto batchSize = request.arg("batchSize");
   const int64_t documents = batchSize ? batchSize.toInt64() : kDefaultFirstBatch;
   if (collection && !*tailable) {
@@ -168,7 +166,7 @@ Task<Status> find(Request& request) {
   auto resources = std::make_shared<QueryResources>(server, request.operation());
   resources->collection = std::move(collection);
   // A query that is answered in one batch borrows the request's own bytes; a cursor outlives them.
-  const bool atOnce = answeredAtOnce(request);
+  const bool isSingle = answeredAtOnce(request), atOnce = isSingle && !givesTokens;
   if (!atOnce) TROUPE_CO_TRY(resources->keep(request.body()));
   const bson::View command = atOnce ? request.body() : resources->command.view();
   const auto collation = fieldOf(request, command, "collation");
@@ -181,7 +179,7 @@ Task<Status> find(Request& request) {
   }
   query::FindRequest wanted = findRequest(request, command);
   wanted.tailable = *tailable;
-  if (wanted.tailable && isNatural(wanted.hint))
+  if (wanted.tailable && wanted.hint.isObjectLike() && isNaturalOrder(wanted.hint.asDocument()))
     wanted.hint = {};  // whatever it says, documents come as they are added
   if (givesTokens && resources->collection) TROUPE_CO_TRY(beginAtToken(request, *resources->collection, wanted));
   auto executor = query::openFind(resources->collection, wanted, resources->unit(), resources->context);
@@ -196,7 +194,7 @@ Task<Status> find(Request& request) {
     cursor->tail = Tail{resources->collection->uuid(), request.flag("awaitData"), {}};
   if (givesTokens && resources->collection && !resources->collection->isClustered())
     cursor->position = ScanPosition{resources->collection->ident(), {}};
-  co_return co_await replyWithCursor(request, std::move(cursor), {documents}, false);
+  co_return co_await replyWithCursor(request, std::move(cursor), {documents}, isSingle);
 }
 
 /// The command's own field is checked, though the cursors are found without it.

@@ -375,14 +375,18 @@ void endCursor(Request& request, int64_t id, std::string_view ns) {
   reply.close();
 }
 
-/// A scan that has not begun, or has ended, has no position.
-void appendPosition(bson::Builder& reply, const ClientCursor& cursor, bool exhausted) {
+namespace {
+
+/// A scan that has given nothing yet has no position. One that has ended goes on with what comes later.
+void appendPosition(bson::Builder& reply, const ClientCursor& cursor) {
   if (!cursor.position) return;
   reply.openDocument("postBatchResumeToken");
-  if (exhausted || !cursor.position->record.ok()) reply.append("$recordId", bson::Null{});
+  if (!cursor.position->record.ok()) reply.append("$recordId", bson::Null{});
   else reply.append("$recordId", cursor.position->record.toValue()).append("$ident", cursor.position->ident);
   reply.close();
 }
+
+}  // namespace
 
 Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit, bool single) {
   limit.bytes -= kReplyOverhead;
@@ -394,7 +398,7 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
     if (Status status = co_await fillBatch(request, *cursor, limit, state); !status.isOK()) co_return status;
   }
   reply.close();
-  appendPosition(reply, *cursor, state.exhausted);
+  appendPosition(reply, *cursor);
   noteResults(request, *cursor, state.returned);
   const std::string ns = cursor->ns;
   int64_t id = 0;
@@ -449,7 +453,7 @@ Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> 
   else filled = co_await fillNextBatch(request, *cursor, limit, state);
   if (!filled.isOK()) co_return filled;
   reply.close();
-  appendPosition(reply, *cursor, state.exhausted);
+  appendPosition(reply, *cursor);
   noteResults(request, *cursor, state.returned);
   const std::string ns = cursor->ns;
   bool open = !state.exhausted;

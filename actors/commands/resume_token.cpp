@@ -6,8 +6,8 @@ using namespace server;
 namespace {
 
 constexpr std::string_view kRecordId = "$recordId", kIdent = "$ident";
-
-bool isNatural(bson::View pattern) { return pattern.first().name() == "$natural" && pattern.count() == 1; }
+/// Arguments of a find that other finds do not pay for.
+constexpr std::string_view kAboutTokens[] = {"$_requestResumeToken", "$_resumeAfter", "$_startAt"};
 
 /// The record that a token names; "none" stands for the beginning.
 StatusWith<storage::RecordId> recordOf(bson::View token) {
@@ -21,7 +21,10 @@ StatusWith<storage::RecordId> recordOf(bson::View token) {
 
 }  // namespace
 
+bool isNaturalOrder(bson::View pattern) { return pattern.first().name() == "$natural" && pattern.count() == 1; }
+
 StatusWith<bool> wantsResumeToken(const Request& find) {
+  if (!find.fields().hasAny<kAboutTokens>()) return false;
   const bool wanted = find.flag("$_requestResumeToken");
   if (!wanted) {
     if (find.arg("$_resumeAfter") || find.arg("$_startAt"))
@@ -29,10 +32,10 @@ StatusWith<bool> wantsResumeToken(const Request& find) {
     return false;
   }
   const auto hint = find.arg("hint");
-  if (!hint.isObjectLike() || !isNatural(hint.asDocument()))
+  if (!hint.isObjectLike() || !isNaturalOrder(hint.asDocument()))
     return Status(ErrorCode::kBadValue, "hint must be {$natural:<direction>} if '$_requestResumeToken' is enabled");
   const bson::View sort = find.document("sort");
-  if (!sort.empty() && !isNatural(sort))
+  if (!sort.empty() && !isNaturalOrder(sort))
     return Status(ErrorCode::kBadValue,
                   "sort must be unset or {$natural:<direction>} if '$_requestResumeToken' is enabled");
   if (find.arg("$_resumeAfter") && find.arg("$_startAt"))

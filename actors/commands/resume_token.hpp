@@ -1,7 +1,4 @@
 #pragma once
-#include <optional>
-#include <string>
-
 #include "actors/server/request.hpp"
 #include "storage/catalog/collection.hpp"
 #include "storage/query/plan/executor.hpp"
@@ -12,6 +9,9 @@ namespace troupe::commands {
 // `postBatchResumeToken`, {$recordId, $ident}, which the `$_resumeAfter` or `$_startAt` of a later find takes. The
 // second one begins with what comes next where the record has been removed meanwhile. Clustered collections give no
 // tokens.
+
+/// {$natural: ...} alone: the order of records.
+bool isNaturalOrder(bson::View pattern);
 
 /// Whether the find asks for tokens. Errors: BadValue (a sort, or another plan than a scan of the collection; a token
 /// although none are asked for).

@@ -172,6 +172,7 @@ CollectionCloner::Body CollectionCloner::removingReplaced() const {
 Task<Status> CollectionCloner::discardLoad() {
   load_.reset();
   builder_.reset();
+  position_ = {};  // what came before it goes with the collection
   Body drop = dropping();
   TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(drop)));
   co_return co_await makeCollection();

@@ -62,7 +62,7 @@ class CollectionCloner : public std::enable_shared_from_this<CollectionCloner> {
   /// Where the collection is to be filled; its indexes are begun before.
   Task<Status> beginLoad(std::vector<storage::IndexSpec> specs);
   Task<Status> endLoad();
-  /// Makes the collection anew: what was filled half is of no use.
+  /// Makes the collection anew, to be read from the beginning: what was filled half is of no use.
   Task<Status> discardLoad();
   Task<Status> blocking(const char* what, std::function<Status()> work);
   Task<StatusWith<ListedIndexes>> listIndexes();

@@ -10,7 +10,7 @@ namespace troupe::server {
 /// moment's wait behind the first ones makes the next answer worth more. An answer costs its reader and its sender some
 /// fixed work, mostly in waking each other, which the writers of a busy set pay for: answers of a dozen writes instead
 /// of two and a half save a majority write a fifth of its processor time. A writer that comes alone is not kept
-/// waiting, however many documents it writes at once.
+/// waiting: news of the log are its commits, however many documents one of them has.
 class NewsPace {
  public:
   /// How long further news are gathered.

@@ -49,9 +49,23 @@ TEST_F(ResumeTokenTest, AnotherCursorGoesOnBehindAnyBatch) {
   EXPECT_EQ(idsOf(scan(bson::doc("$_resumeAfter", tokenOf(first), "limit", 1))), (Ids{3}));
 }
 
-TEST_F(ResumeTokenTest, TheEndAndTheBeginningHaveNoRecord) {
+TEST_F(ResumeTokenTest, AnOnlyBatchHasOneToo) {
+  const bson::Document single = scan(bson::doc("batchSize", 2, "singleBatch", true));
+  EXPECT_EQ(single.view().at("cursor.id").toInt64(), 0);
+  EXPECT_EQ(idsOf(single), (Ids{0, 1}));
+  const bson::Document limited = scan(bson::doc("$_resumeAfter", tokenOf(single), "limit", 1));
+  EXPECT_EQ(idsOf(limited), (Ids{2}));
+  EXPECT_EQ(idsOf(scan(bson::doc("$_resumeAfter", tokenOf(limited), "limit", 2))), (Ids{3, 4}));
+}
+
+TEST_F(ResumeTokenTest, BehindTheEndIsWhatComesLater) {
   const bson::Document all = scan({});
-  EXPECT_TRUE(all.view().at("cursor.postBatchResumeToken.$recordId").is(bson::Type::kNull));
+  EXPECT_EQ(idsOf(scan(bson::doc("$_resumeAfter", tokenOf(all)))), Ids{});
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 10}]})"));
+  EXPECT_EQ(idsOf(scan(bson::doc("$_resumeAfter", tokenOf(all)))), (Ids{10}));
+}
+
+TEST_F(ResumeTokenTest, TheBeginningHasNoRecord) {
   const bson::Document none = scan(bson::doc("batchSize", 0));
   EXPECT_TRUE(none.view().at("cursor.postBatchResumeToken.$recordId").is(bson::Type::kNull));
   EXPECT_EQ(idsOf(scan(bson::doc("$_resumeAfter", tokenOf(none)))).size(), 10u);
@@ -112,6 +126,7 @@ TEST_F(ResumeTokenTest, RefusesWhatHasNoPosition) {
     EXPECT_EQ(code(bad), 2) << bad;
   ASSERT_TRUE(succeeds(R"({"create": "view", "viewOn": "c", "pipeline": []})"));
   EXPECT_EQ(code(R"({"find": "view", "$_requestResumeToken": true, "hint": {"$natural": 1}})"), 168);
+  EXPECT_EQ(code(R"({"find": "view", "$_startAt": {"$recordId": {"$numberLong": "1"}}})"), 2);
 }
 
 }  // namespace troupe::commands

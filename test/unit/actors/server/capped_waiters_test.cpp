@@ -1,6 +1,7 @@
 #include "actors/server/capped_waiters.hpp"
 
 #include "test/unit/actors/commands/command_fixture.hpp"
+#include "test/unit/actors/commands/primary_node.hpp"
 
 namespace troupe::server {
 using namespace commands;
@@ -35,6 +36,19 @@ TEST_F(CappedWaitersTest, WakesWhoWaitsWhenAnInsertIsCommitted) {
   EXPECT_FALSE(future.isReady()) << "nothing was inserted";
   fill("c", 1);
   EXPECT_TRUE(future.isReady());
+}
+
+/// So that a reader of the log does not take one large write for many writers (NewsPace).
+TEST(CappedWaitersOfTheLog, ACommitIsOnePieceOfNews) {
+  CommandNode primary{{.name = "n1:1", .replicaSet = "rs"}};
+  becomePrimary(primary);
+  ASSERT_TRUE(primary.run(bson::doc("create", "c"))["ok"].truthy());
+  const bson::Uuid log = primary.catalog->find({"local", "oplog.rs"})->uuid();
+  const int64_t known = primary.cappedWaiters.newsOf(log);
+  std::vector<bson::Document> many;
+  for (int i = 0; i < 20; ++i) many.push_back(bson::doc("_id", i));
+  ASSERT_EQ(primary.run(bson::doc("insert", "c", "documents", many))["n"].toInt64(), 20);
+  EXPECT_EQ(primary.cappedWaiters.newsOf(log), known + 1);
 }
 
 TEST_F(CappedWaitersTest, RemembersOnlyCollectionsSomebodyAskedAbout) {
