@@ -1,77 +1,10 @@
 // Commands with transaction numbers: what is sent twice is done once and answered alike.
 #include "actors/server/session_catalog.hpp"
 #include "storage/sessions/session_record.hpp"
-#include "test/unit/actors/commands/primary_node.hpp"
+#include "test/unit/actors/commands/retryable_write_fixture.hpp"
 
 namespace troupe::commands {
 using namespace server;
-
-namespace {
-
-constexpr int64_t kInvalidOptions = 72, kIllegalOperation = 20, kTooOld = 225, kIncompleteHistory = 217,
-                  kNotRetryable = 50768, kAnotherStatement = 40606, kNotSupported = 115, kUnauthorized = 13,
-                  kInvalidLength = 16, kUnknownField = 40415, kUuidMismatch = 361;
-
-constexpr const char* kSession =
-    R"("lsid": {"id": {"$binary": {"base64": "y8oFy8jlSZqQT3Dl9CUG7Q==", "subType": "04"}}})";
-
-/// A command with the fields of a session.
-std::string numbered(std::string_view command, int64_t number, const char* session = kSession) {
-  std::string text(command.substr(0, command.rfind('}')));
-  return text + ", " + session + ", \"txnNumber\": {\"$numberLong\": \"" + std::to_string(number) + "\"}}";
-}
-
-}  // namespace
-
-class RetryableWriteTest : public CommandTest {
- protected:
-  RetryableWriteTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) { becomePrimary(server); }
-
-  bson::Document send(std::string_view command, int64_t number, std::string_view db = "test") {
-    return run(numbered(command, number).c_str(), db);
-  }
-  int64_t codeOf(std::string_view command, int64_t number, std::string_view db = "test") {
-    return send(command, number, db)["code"].toInt64();
-  }
-  /// What a client compares: the reply but for times and the mark of a retry.
-  static std::string shown(const bson::Document& reply) {
-    bson::Builder rest;
-    for (const bson::Element& e : reply.view())
-      if (e.name() != "$clusterTime" && e.name() != "operationTime" && !e.name().starts_with("retried"))
-        rest.append(e.name(), e);
-    return bson::toRelaxedJson(rest.finish());
-  }
-  static std::string textOf(const bson::Element& list) {
-    std::string text;
-    for (const bson::Element& e : list.asArray())
-      text += (text.empty() ? "" : ", ") + (e.isNumber() ? std::to_string(e.toInt64()) : std::string(e.toStringOr()));
-    return text;
-  }
-  static std::string retried(const bson::Document& reply) {
-    if (const bson::Element only = reply["retriedStmtId"]) return std::to_string(only.toInt64());
-    const bson::Element ids = reply["retriedStmtIds"];
-    return ids ? textOf(ids) : "none";
-  }
-  /// Sends it twice and looks at both replies.
-  void expectOnce(std::string_view command, int64_t number, const char* ids = "0") {
-    const bson::Document first = send(command, number), second = send(command, number);
-    EXPECT_TRUE(first["ok"].truthy()) << bson::toRelaxedJson(first);
-    EXPECT_EQ(retried(first), "none");
-    EXPECT_EQ(retried(second), ids);
-    EXPECT_EQ(shown(second), shown(first));
-  }
-  /// The next numbered write meets the fail point `onPrimaryTransactionalWrite`.
-  void armForNextWrite(const char* data) {
-    const std::string command =
-        std::string(R"({"configureFailPoint": "onPrimaryTransactionalWrite", "mode": {"times": 1}, "data": )") + data +
-        "}";
-    ASSERT_TRUE(succeeds(command, "admin"));
-  }
-  static std::string labels(const bson::Document& reply) {
-    const bson::Element found = reply["errorLabels"];
-    return found ? textOf(found) : "none";
-  }
-};
 
 TEST_F(RetryableWriteTest, AnInsertIsDoneOnce) {  // SES-017
   expectOnce(R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]})", 1, "0, 1");
@@ -132,97 +65,6 @@ TEST_F(RetryableWriteTest, UpdatesAndDeletesAreDoneOnce) {
   EXPECT_EQ(status.view().at("transactions.retriedStatementsCount").toInt64(), 4);
 }
 
-TEST_F(RetryableWriteTest, AFindAndModifyAnswersWithTheSameDocument) {  // SES-022
-  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}]})"));
-  constexpr const char* kUpdate = R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}})";
-  expectOnce(kUpdate, 1);
-  expectOnce(R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "new": true,
-                 "fields": {"n": 1, "_id": 0}})",
-             2);
-  expectOnce(
-      R"({"findAndModify": "c", "query": {"_id": 7}, "update": {"$inc": {"n": 1}}, "new": true, "upsert": true})", 3);
-  expectOnce(R"({"findAndModify": "c", "query": {"_id": 7}, "remove": true})", 4);
-  EXPECT_EQ(batch(R"({"find": "c"})"), std::vector<std::string>({R"({ "_id" : 1, "n" : 2 })"}));
-  ASSERT_TRUE(send(kUpdate, 5)["ok"].truthy());
-  EXPECT_EQ(codeOf(R"({"findAndModify": "c", "query": {"_id": 1}, "remove": true})", 5), kAnotherStatement);
-  EXPECT_EQ(codeOf(R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "new": true})", 5),
-            kAnotherStatement)
-      << "the other document was not kept";
-  ASSERT_TRUE(succeeds(R"({"delete": "image_collection", "deletes": [{"q": {}, "limit": 0}]})", "config"));
-  EXPECT_EQ(codeOf(kUpdate, 5), kIncompleteHistory);
-}
-
-/// SES-020, SES-022: both ways may be mixed in one history; each entry is answered in the way in which it was written.
-TEST_F(RetryableWriteTest, AFindAndModifyAnswersAlikeWithItsImageInTheLog) {
-  constexpr const char* kUpdate = R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}})";
-  constexpr const char* kNew =
-      R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "new": true})";
-  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}, {"_id": 2}]})"));
-  const auto setAside = [&](const char* value) {
-    ASSERT_TRUE(succeeds(
-        (std::string(R"({"setParameter": 1, "storeFindAndModifyImagesInSideCollection": )") + value + "}").c_str(),
-        "admin"));
-  };
-  setAside("false");
-  expectOnce(kUpdate, 1);
-  expectOnce(kNew, 2);
-  expectOnce(R"({"findAndModify": "c", "query": {"_id": 2}, "remove": true})", 3);
-  EXPECT_TRUE(batch(R"({"find": "image_collection"})", "config").empty());
-  const bson::Document classic = send(kNew, 4);
-  setAside("true");
-  EXPECT_EQ(shown(send(kNew, 4)), shown(classic));
-  const bson::Document aside = send(kUpdate, 5);
-  EXPECT_EQ(batch(R"({"find": "image_collection"})", "config").size(), 1u);
-  setAside("false");
-  EXPECT_EQ(shown(send(kUpdate, 5)), shown(aside));
-  EXPECT_EQ(codeOf(kNew, 5), kAnotherStatement);
-}
-
-/// SES-022: the answer is what the document was then, whatever others have done with it since.
-TEST_F(RetryableWriteTest, AFindAndModifyAnswersAlikeWhenTheDocumentHasChangedSince) {
-  constexpr const char* kChange =
-      R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"n": 99, "by": "another"}}}]})";
-  constexpr const char* kRemove = R"({"delete": "c", "deletes": [{"q": {"_id": 1}, "limit": 1}]})";
-  int64_t number = 0;
-  for (const char* aside : {"true", "false"}) {
-    ASSERT_TRUE(succeeds(
-        std::string(R"({"setParameter": 1, "storeFindAndModifyImagesInSideCollection": )") + aside + "}", "admin"));
-    for (const char* after : {"true", "false"}) {
-      for (const char* meanwhile : {kChange, kRemove}) {
-        ASSERT_TRUE(
-            succeeds(R"({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"_id": 1, "n": 0}, "upsert": true}]})"));
-        const std::string command =
-            std::string(R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "new": )") +
-            after + "}";
-        const bson::Document first = send(command, ++number);
-        ASSERT_TRUE(succeeds(meanwhile));
-        const auto left = batch(R"({"find": "c"})");
-        const bson::Document second = send(command, number);
-        EXPECT_EQ(retried(second), "0");
-        EXPECT_EQ(shown(second), shown(first)) << "new: " << after << ", aside: " << aside << ", " << meanwhile;
-        EXPECT_EQ(first.view().at("value.n").toInt64(), after == std::string_view("true") ? 1 : 0);
-        EXPECT_EQ(batch(R"({"find": "c"})"), left);
-      }
-    }
-  }
-}
-
-TEST_F(RetryableWriteTest, AnImageOfAnotherWriteIsNoAnswer) {  // SES-021
-  constexpr const char* kFirst =
-      R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "stmtId": 0})";
-  constexpr const char* kSecond =
-      R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "stmtId": 1})";
-  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}]})"));
-  ASSERT_TRUE(send(kFirst, 1)["ok"].truthy());
-  ASSERT_TRUE(send(kSecond, 1)["ok"].truthy());
-  EXPECT_EQ(codeOf(kFirst, 1), kIncompleteHistory) << "a session has one image";
-  EXPECT_EQ(retried(send(kSecond, 1)), "1");
-  ASSERT_TRUE(succeeds(
-      R"({"update": "image_collection", "updates": [{"q": {}, "u": {"$set": {"invalidated": true}}}]})", "config"));
-  EXPECT_EQ(codeOf(kSecond, 1), kIncompleteHistory);
-  EXPECT_EQ(batch(R"({"find": "c"})"), std::vector<std::string>({R"({ "_id" : 1, "n" : 2 })"}));
-}
-
 TEST_F(RetryableWriteTest, ARetryAwaitsItsWriteConcernItself) {
   ASSERT_TRUE(succeeds(R"({"replSetReconfig": {"_id": "rs", "version": 9, "members": [
       {"_id": 0, "host": "n1:1"}, {"_id": 1, "host": "unreachable:1", "votes": 0, "priority": 0}]}, "force": true})",
@@ -268,20 +110,6 @@ TEST_F(RetryableWriteTest, ARetryAndAReadTellATimeThatHasWhatTheySaw) {
   server.node.advance(10ms);
   ASSERT_TRUE(causal->done);
   EXPECT_EQ(slots.newestWritten(), written) << "no note was needed to get there";
-}
-
-TEST_F(RetryableWriteTest, RecordedDocumentsAnswerRetries) {  // SES-025
-  ASSERT_TRUE(succeeds(R"({"create": "c", "changeStreamPreAndPostImages": {"enabled": true}})"));
-  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "n": 0}]})"));
-  expectOnce(R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "new": true})", 1);
-  EXPECT_EQ(batch(R"({"find": "image_collection"})", "config").size(), 1u);
-  expectOnce(R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}})", 2);
-  expectOnce(R"({"findAndModify": "c", "query": {"_id": 1}, "remove": true})", 3);
-  const auto both =
-      batch(R"({"find": "oplog.rs", "filter": {"preImageOpTime": {"$exists": true}, "needsRetryImage": "postImage"}})",
-            "local");
-  EXPECT_EQ(both.size(), 1u);
-  EXPECT_EQ(batch(R"({"find": "oplog.rs", "filter": {"op": "n", "ns": "test.c"}})", "local").size(), 3u);
 }
 
 TEST_F(RetryableWriteTest, ABulkWriteIsDoneOnce) {
