@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "storage/engine/journal_compressor.hpp"
+#include "storage/engine/log_files.hpp"
 #include "storage/engine/open_failure.hpp"
 #include "storage/engine/wiredtiger_rescue.hpp"
 
@@ -93,6 +94,7 @@ WiredTigerConnection::~WiredTigerConnection() {
 /// Within a repair first the tables are mended that stop the recovery; only if that does not help the engine may cut
 /// its log, which costs all tables what came last.
 Status WiredTigerConnection::open() {
+  if (options_.journalEnabled && !options_.salvageMetadata) TROUPE_TRY(checkLog(options_));
   const auto tell = [this](const std::string& line) {
     if (options_.onMessage) options_.onMessage(WiredTigerOptions::Level::kNotice, line);
   };

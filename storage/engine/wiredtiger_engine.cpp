@@ -15,6 +15,7 @@
 #include "storage/engine/data_directory.hpp"
 #include "storage/engine/ident.hpp"
 #include "storage/engine/repair_mark.hpp"
+#include "storage/engine/turtle_file.hpp"
 #include "storage/engine/wiredtiger_backup.hpp"
 #include "storage/engine/wiredtiger_block_check.hpp"
 #include "storage/engine/wiredtiger_bulk_load.hpp"
@@ -28,21 +29,6 @@ namespace {
 
 /// Of the metadata of a table's file.
 bool isLoggedIn(const std::string& config) { return configValue(config, "log.enabled") != "false"; }
-
-/// The engine takes a directory without its first file for a new one, and would begin anew beside the tables there.
-Status checkIsNotBeheaded(const std::string& directory) {
-  std::error_code ignored;
-  for (const char* first : {"/WiredTiger.turtle", "/WiredTiger.turtle.set"})
-    if (std::filesystem::exists(directory + first, ignored)) return {};
-  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name != "_mdb_catalog.wt" && !(name.starts_with("collection-") && name.ends_with(".wt"))) continue;
-    return {ErrorCode::kManualInterventionRequired,
-            "the data directory " + directory + " has tables, but the file WiredTiger.turtle, without which they " +
-                "cannot be read, is missing; restore a backup or resync from another member"};
-  }
-  return {};
-}
 
 class WiredTigerEngine final : public Engine {
  public:
@@ -406,7 +392,7 @@ Status WiredTigerEngine::close() {
 StatusWith<std::unique_ptr<Engine>> openWiredTiger(const WiredTigerOptions& options) {
   TROUPE_ASSIGN(DirectoryLock lock, DirectoryLock::acquire(options.path));
   TROUPE_TRY(checkDataFormat(options.path, kDataFormatVersion));
-  TROUPE_TRY(checkIsNotBeheaded(options.path));
+  TROUPE_TRY(checkTurtleFile(options.path));
   const RepairMark mark(options.path);
   TROUPE_TRY(options.salvageMetadata ? mark.begin() : mark.checkNone());
   if (options.journalEnabled) {

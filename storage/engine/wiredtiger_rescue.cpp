@@ -4,7 +4,6 @@
 #include <unistd.h>
 #include <wiredtiger.h>
 
-#include <boost/endian/conversion.hpp>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 
 #include "storage/engine/block_format.hpp"
 #include "storage/engine/data_directory.hpp"
+#include "storage/engine/log_files.hpp"
 #include "storage/engine/wiredtiger_tables.hpp"
 
 namespace troupe::storage {
@@ -86,65 +86,34 @@ class LogEnd {
   /// Finds the end of its records. Errors: DataCorruptionDetected where it is damaged or there is none.
   Status find();
   /// `body` is a record without its header. Durable.
-  Status append(std::string body);
+  Status append(const std::string& body);
 
  private:
-  static constexpr size_t kHeaderBytes = 16;  ///< length, checksum, flags, length before compression
-  static constexpr size_t kChecksumAt = 4;
-  static constexpr size_t kUnit = 128;  ///< records begin at multiples of it and are filled up to one
-
-  /// Of a whole record, which is changed.
-  static uint32_t checksumOf(std::string& record) {
-    static const auto crc32c = wiredtiger_crc32c_func();
-    putNumber(record, kChecksumAt, 0);
-    return crc32c(record.data(), record.size());
-  }
-  static uint32_t numberIn(const std::string& bytes, size_t at) {
-    return boost::endian::load_little_u32(reinterpret_cast<const unsigned char*>(bytes.data()) + at);
-  }
-  static void putNumber(std::string& bytes, size_t at, uint32_t number) {
-    boost::endian::store_little_u32(reinterpret_cast<unsigned char*>(bytes.data()) + at, number);
-  }
-
   const std::string folder_;
-  files::path path_;
+  std::string path_;
   size_t end_ = 0;
 };
 
 Status LogEnd::find() {
-  std::error_code error;
-  for (const auto& entry : files::directory_iterator(folder_, error))
-    if (entry.path().filename().string().starts_with("WiredTigerLog.") && entry.path() > path_) path_ = entry.path();
-  if (path_.empty()) return cannotRescue("there is no log in " + folder_);
-  std::ifstream file(path_, std::ios::binary);
-  const std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  end_ = 0;
-  while (end_ + kHeaderBytes <= content.size() && numberIn(content, end_) != 0) {
-    const size_t length = numberIn(content, end_);
-    if (length < kHeaderBytes || length > content.size() - end_)
-      return cannotRescue("the log is damaged: " + path_.string());
-    std::string record = content.substr(end_, length);
-    const uint32_t checksum = numberIn(record, kChecksumAt);
-    if (checksumOf(record) != checksum) return cannotRescue("the log is damaged: " + path_.string());
-    end_ += (length + kUnit - 1) / kUnit * kUnit;
-  }
-  const bool filled = end_ < content.size() && content.find_first_not_of('\0', end_) != std::string::npos;
-  return filled ? cannotRescue("there is a hole in the log: " + path_.string()) : Status::OK();
+  const std::vector<std::string> paths = logFiles(folder_);
+  if (paths.empty()) return cannotRescue("there is no log in " + folder_);
+  path_ = paths.back();
+  TROUPE_ASSIGN(const LogFile file, LogFile::read(path_));
+  end_ = file.endOfRecords(0);
+  const bool isFilled = file.bytes().find_first_not_of('\0', end_) != std::string_view::npos;
+  return isFilled ? cannotRescue("the log is damaged, or has a hole: " + path_) : Status::OK();
 }
 
-Status LogEnd::append(std::string body) {
-  std::string record = std::string(kHeaderBytes, '\0') + std::move(body);
-  record.resize((record.size() + kUnit - 1) / kUnit * kUnit);
-  putNumber(record, 0, static_cast<uint32_t>(record.size()));
-  putNumber(record, kChecksumAt, checksumOf(record));
+Status LogEnd::append(const std::string& body) {
+  const std::string record = LogFile::makeRecord(body);
   const int fd = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return systemError(errno, "cannot open", path_.string());
+  if (fd < 0) return systemError(errno, "cannot open", path_);
   errno = ENOSPC;  // of a write that ends early
   const ssize_t written = ::pwrite(fd, record.data(), record.size(), static_cast<off_t>(end_));
   const bool done = written == static_cast<ssize_t>(record.size()) && ::fsync(fd) == 0;
   const int failure = errno;
   ::close(fd);
-  if (!done) return systemError(failure, "cannot write", path_.string());
+  if (!done) return systemError(failure, "cannot write", path_);
   end_ += record.size();
   return {};
 }

@@ -31,6 +31,7 @@ KNOWN = {
     50: "out of time",
     146: "out of memory",
     201: "a document with too many keys for an index",
+    292: "out of memory where no disk may be used ($setWindowFields)",
     10334: "a document that is too large",
     11000: "two writers of one _id ($merge)",
     16493: "a string in an expression that is too long",
