@@ -53,6 +53,12 @@ class Judge(unittest.TestCase):
         self.assert_finds("unknown without a failover", history=writes(("insert", "unknown", 25, "")), ids=[])
         self.assert_finds("failover 1 (kill) left 2 unknown outcomes", history=writes(("insert", "unknown", 11, ""), ("insert", "unknown", 12, "")), ids=[])
 
+    def test_a_write_that_met_two_failovers_is_charged_to_one(self):
+        close = [Fault(1, "kill", 10, 12.2), Fault(2, "kill", 12.4, 14)]
+        history = writes(("insert", "unknown", 10, ""), ("insert", "unknown", 12, ""))
+        self.assertEqual(judge(history, close, {}, []), [])
+        self.assertIn("left 2 unknown outcomes", judge([*history, *writes(("insert", "unknown", 12, ""))], close, {}, [])[0])
+
     def test_a_line_without_an_outcome_is_refused(self):
         with self.assertRaises(ValueError):
             parse("w", "0\tinsert\t1\tperhaps\t1\t2\t\t")

@@ -169,7 +169,7 @@ class DamagedFiles(unittest.TestCase):
                 code, said = run_server("--repair", "--dbpath", str(target), "--port", str(server.port), "--logpath", str(log), timeout=120)
                 if code == 0:
                     server.start()
-                    self.check_repaired(server, what, documents, [json.loads(line) for line in log.read_text().splitlines()])
+                    self.check_repaired(server, (what, original), documents, [json.loads(line) for line in log.read_text().splitlines()])
                     self.assertEqual(server.stop(), 0)
                 else:
                     self.check_refusal(what, code, said)
@@ -181,7 +181,8 @@ class DamagedFiles(unittest.TestCase):
         self.assertEqual(code, 62 if what.startswith("troupe.format") else 100, said)
         self.assertIn("trouped: ", said)
 
-    def check_repaired(self, server, what, documents, lines):
+    def check_repaired(self, server, damage, documents, lines):
+        what, original = damage
         report = next(line["attr"] for line in lines if line["id"] == 22261)
         self.assertEqual(report["beyondRepair"], [])
         lost = {row["ns"]: row for row in report["lost"]}

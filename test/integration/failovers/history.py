@@ -108,15 +108,21 @@ def unexplained(writes, faults):
             yield f"{name} failed, which no failover explains: {write.said}"
         if write.outcome == "unknown" and not any(fault.met(write) for fault in faults):
             yield f"{name} is unknown without a failover: {write.said}"
-    for fault in faults:
-        met = collections.defaultdict(list)
-        for write in writes:
-            if write.outcome == "unknown" and fault.met(write):
-                met[write.writer, write.lane].append(write)
-        for (writer, lane), of_lane in met.items():
-            if len(of_lane) > UNKNOWN_PER_LANE:
-                said = "; ".join(f"{w.kind} {w.number}: {w.said}" for w in of_lane)
-                yield f"failover {fault.number} ({fault.kind}) left {len(of_lane)} unknown outcomes to {writer}-{lane}: {said}"
+    for (number, writer, lane), left in charges(writes, faults).items():
+        if len(left) > UNKNOWN_PER_LANE:
+            kind = next(fault.kind for fault in faults if fault.number == number)
+            said = "; ".join(f"{w.kind} {w.number}: {w.said}" for w in left)
+            yield f"failover {number} ({kind}) left {len(left)} unknown outcomes to {writer}-{lane}: {said}"
+
+
+def charges(writes, faults):
+    """(number of a fault, writer, lane) -> unknown outcomes. A write that met two, for one may begin as the other ends, is charged to one of them."""
+    charged = collections.defaultdict(list)
+    for write in sorted(writes, key=lambda w: w.begun):
+        met = [charged[fault.number, write.writer, write.lane] for fault in faults if fault.met(write)]
+        if write.outcome == "unknown" and met:
+            min(met, key=len).append(write)
+    return charged
 
 
 def judge(writes, faults, counters, ids):
