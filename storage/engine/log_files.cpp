@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <system_error>
 
 #include "storage/engine/data_directory.hpp"
 #include "storage/engine/turtle_file.hpp"
@@ -65,9 +65,12 @@ Status damaged(const std::string& path, size_t at) {
 }  // namespace
 
 StatusWith<LogFile> LogFile::read(const std::string& path) {
+  std::error_code error;
+  const auto size = files::file_size(path, error);
+  if (error) return systemError(error.value(), "cannot read", path);
+  std::string bytes(size, '\0');
   std::ifstream file(path, std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad() || !file.is_open()) return systemError(errno, "cannot read", path);
+  if (!file.read(bytes.data(), static_cast<std::streamsize>(size))) return systemError(errno, "cannot read", path);
   return LogFile(std::move(bytes));
 }
 

@@ -96,5 +96,33 @@ TEST_F(LogTest, WhatAKillMayLeaveIsItsEnd) {
       << "of which a part was written";
 }
 
+/// Where the log goes on in another file.
+TEST(LogFiles, ADamagedLastRecordBeforeAnotherFileIsNotItsEnd) {
+  TemporaryDirectory directory;
+  std::filesystem::create_directory(directory.path() + "/journal");
+  const std::string record = LogFile::makeRecord(std::string(1300, 'x'));
+  const auto write = [&](int number, const std::string& bytes) {
+    std::ofstream(directory.path() + "/journal/WiredTigerLog.000000000" + std::to_string(number), std::ios::binary)
+        << bytes << std::string(4096, '\0');
+  };
+  std::string damaged = record, torn = record;
+  damaged[700] ^= 1;
+  torn.replace(512, torn.size() - 512, torn.size() - 512, '\0');
+
+  write(1, record + damaged);
+  EXPECT_TRUE(checkLog(testOptions(directory.path())).isOK()) << "cannot be told from a kill";
+  write(2, record);
+  EXPECT_EQ(checkLog(testOptions(directory.path())), ErrorCode::kDataCorruptionDetected);
+  write(1, record + torn);
+  EXPECT_TRUE(checkLog(testOptions(directory.path())).isOK());
+  write(1, record + record);
+  EXPECT_TRUE(checkLog(testOptions(directory.path())).isOK());
+  write(2, damaged + record);
+  EXPECT_EQ(checkLog(testOptions(directory.path())), ErrorCode::kDataCorruptionDetected);
+  std::ofstream(directory.path() + "/WiredTiger.turtle")
+      << "file:WiredTiger.wt\ncheckpoint_lsn=(2," << LogFile::makeRecord(std::string(1300, 'x')).size() << ")\n";
+  EXPECT_TRUE(checkLog(testOptions(directory.path())).isOK()) << "it is not read before the checkpoint";
+}
+
 }  // namespace
 }  // namespace troupe::storage
