@@ -1,10 +1,15 @@
 #include "actors/maintenance/ident_reaper.hpp"
 
+#include "actors/maintenance/checkpointer.hpp"
+#include "storage/engine/open_tables.hpp"
+
 namespace troupe::maintenance {
 
 namespace {
 constexpr auto kReapEvery = std::chrono::milliseconds(250);
-}
+/// Checkpoints that are asked for because most tables are open.
+constexpr auto kCheckpointsApart = std::chrono::seconds(5);
+}  // namespace
 
 void IdentReaper::onStart() {
   setPhase("waiting", "for dropped tables that nobody uses any more");
@@ -15,9 +20,14 @@ void IdentReaper::onStart() {
 /// quarters of the tables allowed are open.
 void IdentReaper::watchOpenTables(storage::Engine& engine) {
   const auto statistics = engine.statistics();
-  if (statistics.openTablesLimit == 0 || statistics.openTables * 4 < statistics.openTablesLimit * 3) return;
+  if (!storage::areMostTablesOpen(statistics)) return;
   catalog_->pool().closeIdle();
-  if (statistics.openTablesRefused == refused_ || !refusalLines_.admit(environment().now())) return;
+  const TimePoint now = environment().now();
+  if (!asked_ || now - *asked_ >= kCheckpointsApart) {
+    asked_ = now;
+    tell(checkpointer_, local(CheckpointNow{}));
+  }
+  if (statistics.openTablesRefused == refused_ || !refusalLines_.admit(now)) return;
   log_->warning(log::Component::kStorage, 7003002, "ident-reaper",
                 "Tables were not created or opened because as many are open as the limit of open files allows",
                 bson::doc("limit", statistics.openTablesLimit, "refused", statistics.openTablesRefused - refused_));

@@ -1,4 +1,7 @@
 #pragma once
+#include <optional>
+#include <utility>
+
 #include "actors/kernel/actor.hpp"
 #include "messaging/log/line_limit.hpp"
 #include "messaging/log/log.hpp"
@@ -9,13 +12,14 @@ namespace troupe::maintenance {
 
 /// Tells the catalog the times of the last checkpoint and of the oldest history, four times a second: it drops the
 /// tables of dropped collections and indexes that nothing can need any more (CAT-024, CAT-027), and trims the history
-/// of names (CAT-022). When many tables are open it lets the engine close idle ones. It waits while a rollback has
-/// taken storage down. Runs on its own thread.
+/// of names (CAT-022). When most of the tables allowed are open it lets the engine close idle ones, and asks for
+/// checkpoints, before which tables with changes stay open, and dropped ones on a member of a replica set. It waits
+/// while a rollback has taken storage down. Runs on its own thread.
 class IdentReaper final : public Actor {
  public:
   /// All outlive it. `gate`: null on a node that stands alone.
-  IdentReaper(storage::Catalog* catalog, log::Log* log, storage::BackgroundGate* gate = nullptr)
-      : catalog_(catalog), log_(log), gate_(gate) {}
+  IdentReaper(storage::Catalog* catalog, log::Log* log, Address checkpointer, storage::BackgroundGate* gate = nullptr)
+      : catalog_(catalog), log_(log), checkpointer_(std::move(checkpointer)), gate_(gate) {}
   Behaviour behaviour() override { return {}; }
   void onStart() override;
   bson::Document describe() const override {
@@ -28,8 +32,10 @@ class IdentReaper final : public Actor {
   void watchOpenTables(storage::Engine& engine);
   storage::Catalog* catalog_;
   log::Log* log_;
+  const Address checkpointer_;
   storage::BackgroundGate* const gate_;
   int64_t dropped_ = 0, refused_ = 0;
+  std::optional<TimePoint> asked_;  ///< for a checkpoint, last
   log::LineLimit refusalLines_;
 };
 

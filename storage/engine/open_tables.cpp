@@ -36,6 +36,10 @@ Status OpenTables::admit(const std::string& ident) {
   return idents_.contains(ident) ? Status::OK() : refusal();
 }
 
+bool areMostTablesOpen(const EngineStatistics& statistics) {
+  return statistics.openTablesLimit > 0 && statistics.openTables * 4 >= statistics.openTablesLimit * 3;
+}
+
 std::set<std::string> openTableFiles(const std::string& directory) {
   namespace fs = std::filesystem;
   std::set<std::string> idents;

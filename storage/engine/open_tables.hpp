@@ -8,6 +8,7 @@
 #include <string>
 
 #include "messaging/errors/status.hpp"
+#include "storage/engine/engine.hpp"
 
 namespace troupe::storage {
 
@@ -47,6 +48,10 @@ class OpenTables {
   std::set<std::string> idents_;
   int usesLeft_ = 0;  ///< of the list, which grows old
 };
+
+/// Whether three quarters of the tables allowed are open: what can be closed is closed from then on. That is what is
+/// idle, is written, and has no history behind the oldest time.
+bool areMostTablesOpen(const EngineStatistics& statistics);
 
 /// The tables of the data directory whose files this process has open.
 std::set<std::string> openTableFiles(const std::string& directory);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "storage/engine/open_tables.hpp"
 #include "storage/engine/rollback_reason.hpp"
 
 namespace troupe::supervisors {
@@ -24,8 +25,9 @@ int64_t HistoryWindow::oldest(int64_t stable, int64_t wanted, int64_t wallNow) c
 
 /// Eviction sets in at the target, and brings the share back to about there.
 bool HistoryWindow::isPressed(const storage::EngineStatistics& statistics) {
-  return statistics.cacheBytesMax > 0 &&
-         statistics.cacheBytesDirty * 1000 >= statistics.cacheBytesMax * storage::kDirtyTargetPercent * 9;
+  const bool isFull = statistics.cacheBytesMax > 0 &&
+                      statistics.cacheBytesDirty * 1000 >= statistics.cacheBytesMax * storage::kDirtyTargetPercent * 9;
+  return isFull || storage::areMostTablesOpen(statistics);
 }
 
 }  // namespace troupe::supervisors

@@ -84,7 +84,7 @@ Tree dataNodeTree(const TreeParts& parts) {
       permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
                               &std::as_const(s->parameters.syncPeriodSeconds), gate)
           .onOwnThread(),
-      permanent<IdentReaper>("ident-reaper", catalog, &s->log, gate).onOwnThread(),
+      permanent<IdentReaper>("ident-reaper", catalog, &s->log, s->node.address(kCheckpointerPath), gate).onOwnThread(),
       permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath)));
   // Before the machines of replication, so that it hears of their first steps.
   storage.children.push_back(permanent<TransitionKeeper>("transition-keeper", s).onOwnThread());
