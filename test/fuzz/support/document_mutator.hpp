@@ -148,7 +148,8 @@ class DocumentMutator {
   }
   void nudge(const bson::Element& e, bson::Builder& out) {
     if (e.isNumber()) {
-      out.append(e.name(), e.toInt64() + static_cast<int64_t>(below(5)) - 2);
+      const auto number = static_cast<uint64_t>(e.toInt64());  // whose ends are neighbours
+      out.append(e.name(), static_cast<int64_t>(number + below(5) - 2));
     } else if (e.is(bson::Type::kString)) {
       std::string text(e.asString());
       if (text.empty() || below(2) == 0) text += otherName();
