@@ -209,8 +209,7 @@ void SessionCatalog::carryOut(Family& family, Actions actions, int64_t now) {
     } else if (const auto* forgotten = std::get_if<sessions::Forget>(&action)) {
       forgetHistory(family, forgotten->child);
     } else if (const auto* over = std::get_if<sessions::ReapRecords>(&action)) {
-      family.children.erase(over->child);
-      dropped_.add(family.life.holder.term, SessionId::of(family.key, over->child).toDocument());
+      dropped_.add(family.life.term, SessionId::of(family.key, over->child).toDocument());
     }
   }
 }

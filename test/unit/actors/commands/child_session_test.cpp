@@ -129,6 +129,27 @@ TEST_F(ChildSessionTest, OneThatWasReapedIsNotCarriedOutAgainThoughItsFamilyWasF
   EXPECT_EQ(batch(R"({"find": "c"})").size(), 2u);
 }
 
+/// A number that wrote nothing leaves no record, so that those of the children alone say what is over.
+TEST_F(ChildSessionTest, OneIsNotReapedBeforeALaterNumberHasARecord) {  // SES-012
+  set("internalSessionsReapThreshold", 1);
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"a": 1}]})";
+  constexpr const char* kNothing = R"({"update": "c", "updates": [{"q": {"a": 7}, "u": {"$set": {"a": 8}}}]})";
+  ASSERT_TRUE(send(kInsert, lsid('c', 4), 0)["ok"].truthy());
+  ASSERT_TRUE(send(kNothing, lsid(), 5)["ok"].truthy());
+  server.node.run();
+  EXPECT_EQ(records(), std::vector<bson::Document>{lsid('c', 4)});
+  EXPECT_EQ(codeOf(kInsert, lsid('c', 4), 0), kTooOld);
+  SessionCatalog& catalog = *server.server->sessionCatalog;
+  ASSERT_TRUE(catalog.forget(catalog.families().at(0).key));
+  EXPECT_TRUE(send(kInsert, lsid('c', 4), 0)["retriedStmtIds"].ok()) << "a late duplicate is found";
+  EXPECT_EQ(batch(R"({"find": "c"})").size(), 1u);
+  ASSERT_TRUE(send(kInsert, lsid(), 6)["ok"].truthy());
+  server.node.run();
+  EXPECT_EQ(records(), std::vector<bson::Document>{lsid()});
+  ASSERT_TRUE(catalog.forget(catalog.families().at(0).key));
+  EXPECT_EQ(codeOf(kInsert, lsid('c', 4), 0), kTooOld);
+}
+
 TEST_F(ChildSessionTest, RecordsOfThoseThatAreOverGoTogether) {  // SES-012
   set("internalSessionsReapThreshold", 2);
   constexpr const char* kUpsert =
