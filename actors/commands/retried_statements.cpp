@@ -119,13 +119,14 @@ StatusWith<bson::Document> RetriedStatements::imageInLog(const OpTime& place) {
   return bson::Document(note.operation.object);
 }
 
+/// Of the session that wrote the entry: it may be another one of the family.
 StatusWith<bson::Document> RetriedStatements::imageKeptAside(const OplogEntry& entry) {
   storage::OperationContext& operation = request_.operation();
   const storage::RetryableWrites& writes = *operation.retryable;
-  TROUPE_ASSIGN(const bson::Document found, writes.tables().findImage(operation.recoveryUnit(), writes.session()));
+  TROUPE_ASSIGN(const bson::Document found, writes.tables().findImage(operation.recoveryUnit(), *entry.session));
   if (found.empty()) return historyIsGone("the document that it answered with");
   TROUPE_ASSIGN(const auto record, storage::ImageRecord::parse(found));
-  const bool isIts = record.txnNumber == writes.number() && record.time == entry.opTime.timestamp;
+  const bool isIts = record.txnNumber == entry.txnNumber && record.time == entry.opTime.timestamp;
   if (!isIts || record.invalidated) return historyIsGone("the document that it answered with");
   return bson::Document(record.image);
 }
