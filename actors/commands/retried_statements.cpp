@@ -23,11 +23,6 @@ Status isAnotherStatement(const OplogEntry& entry) {
                                 ". A retry must send the same command"};
 }
 
-Status historyIsGone(const std::string& what) {
-  return {ErrorCode::kIncompleteTransactionHistory,
-          what + " is no longer there: the statement was executed, but cannot be answered again"};
-}
-
 /// What the statement did that wrote the entry.
 StatusWith<ModificationOutcome> outcomeIn(const OplogEntry& entry, bool removes) {
   const OplogKind kind = entry.operation.kind;
@@ -51,13 +46,27 @@ RetriedStatements::~RetriedStatements() {
   counters.retriedStatements.fetch_add(static_cast<int64_t>(ids_.size()), std::memory_order_relaxed);
 }
 
+Status RetriedStatements::historyIsGone(const std::string& what) const {
+  return roleOr({ErrorCode::kIncompleteTransactionHistory,
+                 what + " is no longer there: the statement was executed, but cannot be answered again"});
+}
+
+/// What the operation knows is of its term. When that is over a rollback may have removed entry and image: then the
+/// next primary knows, and drivers send the command again, as after any write that met the end of a term.
+Status RetriedStatements::roleOr(Status missing) const {
+  const storage::OperationContext& operation = request_.operation();
+  TROUPE_TRY(request_.server().operations.replicated->fence.enter(operation.writeTerm()).status());
+  return missing;
+}
+
 StatusWith<bool> RetriedStatements::contains(int32_t position) {
   storage::OperationContext& operation = request_.operation();
   if (!operation.retryable || operation.retryable->isEmpty()) return false;
   const auto id = operation.session.statementId(static_cast<size_t>(position));
   if (!id) return false;
-  TROUPE_ASSIGN(const auto entry, operation.retryable->executed(*id));
-  if (!entry) return false;
+  const auto entry = operation.retryable->executed(*id);
+  if (!entry.isOK()) return roleOr(entry.status());
+  if (!*entry) return false;
   ids_.push_back(*id);
   return true;
 }
@@ -110,13 +119,14 @@ StatusWith<bson::Document> RetriedStatements::imageInLog(const OpTime& place) {
   return bson::Document(note.operation.object);
 }
 
+/// Of the session that wrote the entry: it may be another one of the family.
 StatusWith<bson::Document> RetriedStatements::imageKeptAside(const OplogEntry& entry) {
   storage::OperationContext& operation = request_.operation();
   const storage::RetryableWrites& writes = *operation.retryable;
-  TROUPE_ASSIGN(const bson::Document found, writes.tables().findImage(operation.recoveryUnit(), writes.session()));
+  TROUPE_ASSIGN(const bson::Document found, writes.tables().findImage(operation.recoveryUnit(), *entry.session));
   if (found.empty()) return historyIsGone("the document that it answered with");
   TROUPE_ASSIGN(const auto record, storage::ImageRecord::parse(found));
-  const bool isIts = record.txnNumber == writes.number() && record.time == entry.opTime.timestamp;
+  const bool isIts = record.txnNumber == entry.txnNumber && record.time == entry.opTime.timestamp;
   if (!isIts || record.invalidated) return historyIsGone("the document that it answered with");
   return bson::Document(record.image);
 }

@@ -12,7 +12,8 @@ using namespace server;
 
 /// The statements of a retryable command that an earlier attempt has executed: they are not executed again, and what
 /// they are answered with is found in the log (SES-017). Asked by the operation that has the session checked out; for
-/// other commands no statement was. Errors: IncompleteTransactionHistory, where that cannot be known any more.
+/// other commands no statement was. Errors: IncompleteTransactionHistory, where that cannot be known any more;
+/// NotWritablePrimary or InterruptedDueToReplStateChange, where the node is no longer the primary that knew it.
 class RetriedStatements {
  public:
   explicit RetriedStatements(Request& request) : request_(request) {}
@@ -33,6 +34,8 @@ class RetriedStatements {
 
  private:
   StatusWith<std::optional<bson::Document>> entryOf(int32_t position);
+  Status historyIsGone(const std::string& what) const;
+  Status roleOr(Status missing) const;
   StatusWith<bson::Document> imageOf(const storage::OplogEntry& entry, storage::RetryImage kind);
   StatusWith<bson::Document> imageKeptAside(const storage::OplogEntry& entry);
   StatusWith<bson::Document> imageInLog(const OpTime& place);

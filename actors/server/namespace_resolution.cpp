@@ -52,12 +52,13 @@ ActionSet actionsFor(NamespaceUse use) {
   }
 }
 
-/// The action on the cluster that a stage needs which shows the server's inside.
+/// The action on the cluster that a stage needs which shows the server's inside, or is for servers.
 std::optional<Action> clusterActionFor(NamespaceUse use) {
   switch (use) {
     case NamespaceUse::kOperations:
     case NamespaceUse::kActors:
     case NamespaceUse::kCatalog: return Action::kInprog;
+    case NamespaceUse::kInternal: return Action::kInternal;
     default: return std::nullopt;
   }
 }

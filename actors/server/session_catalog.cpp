@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "actors/server/family_history.hpp"
 #include "actors/storage/interruptible_wait.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/catalog/durable_catalog.hpp"
@@ -31,13 +32,21 @@ struct SessionCatalog::Family : std::enable_shared_from_this<Family> {
   SessionLife::Memory life;
   RetryableWrites parent;  ///< of the operation that has the family, as are the children
   std::map<std::string, RetryableWrites, std::less<>> children;
+  FamilyHistory history;  ///< likewise
   OperationContext* user = nullptr;
   std::vector<WaiterPtr> waiters;
   size_t statements = 0;  ///< of its sessions, when it was checked in last
   size_t countStatements() const {
-    size_t sum = parent.size();
+    size_t sum = parent.size() + history.size();
     for (const auto& [key, child] : children) sum += child.size();
     return sum;
+  }
+  FamilyHistory::Stamp stamp() const { return {life.term, life.edits}; }
+  /// Whether what is remembered of the parent holds.
+  bool knowsParent() const {
+    const auto member = std::ranges::find(life.members, std::string(), &SessionLife::Member::child);
+    return member != life.members.end() && member->isKnown &&
+           FamilyHistory::Stamp{member->term, member->edits} == stamp();
   }
 };
 
@@ -84,30 +93,53 @@ StatusWith<bool> SessionCatalog::CheckedOut::readMore(OperationContext& operatio
 
 Status SessionCatalog::CheckedOut::begin(OperationContext& operation, int64_t number) const {
   TROUPE_TRY(writes_->begin(number));
-  const bool isOfRetryableWrite = retryOf_ != sessions::kNoNumber;
-  if (isChild_ && !isOfRetryableWrite) return Status::OK();
-  sessions::NumberBegun begun{ticket_, isOfRetryableWrite ? retryOf_ : number};
-  if (isChild_) {
+  sessions::NumberBegun begun{ticket_, numberOfFamily()};
+  if (begun.number == sessions::kNoNumber) return Status::OK();
+  std::unique_lock lock(catalog_->mutex_);
+  const int64_t before = family_->life.number;
+  if (before == sessions::kNoNumber) {
+    lock.unlock();
     TROUPE_ASSIGN(begun.recorded, recordedNumber(operation));
+    lock.lock();
   }
-  const Actions decided = catalog_->tell(*family_, begun);
+  const Actions decided = SessionLife::on(family_->life, begun);
+  catalog_->carryOut(*family_, decided, family_->life.lastUse);
+  const bool isNew = std::max(before, begun.recorded) < begun.number;
+  if (has<sessions::BeginNumber>(decided)) family_->history.begin(begun.number, family_->stamp(), isNew);
+  lock.unlock();
   if (has<sessions::BeginNumber>(decided)) return Status::OK();
   if (!has<sessions::RefuseNumber>(decided)) return whyEnded(operation);
   return {ErrorCode::kTransactionTooOld, "Retryable write with txnNumber " + std::to_string(begun.number) +
                                              " is over: one with a higher txnNumber has begun on its session"};
 }
 
-/// The highest one counts for the whole family; it need not be read where a number is known to have begun. A child of a
-/// lower one may have been carried out, and its record reaped.
+/// The highest one counts for the whole family; where a number is known to have begun it need not be read. A child of a
+/// lower one may have been carried out, and its record reaped. The parent has read its own record.
 StatusWith<int64_t> SessionCatalog::CheckedOut::recordedNumber(OperationContext& operation) const {
-  {
-    const std::lock_guard lock(catalog_->mutex_);
-    if (family_->life.number != sessions::kNoNumber) return sessions::kNoNumber;
-  }
   storage::RecoveryUnit& unit = operation.recoveryUnit();
-  const auto highest = catalog_->tables_->highestNumber(unit, family_->parent.session());
+  const bson::View parent = family_->parent.session();
+  const storage::SessionTables& tables = *catalog_->tables_;
+  const auto highest = isChild_ ? tables.highestNumber(unit, parent) : tables.highestNumberOfChildren(unit, parent);
   unit.abandonSnapshot();
   return highest;
+}
+
+StatusWith<bool> SessionCatalog::CheckedOut::bringFamilyUpToDate(OperationContext& operation,
+                                                                 const storage::OplogStore& log) const {
+  if (numberOfFamily() == sessions::kNoNumber) return true;
+  FamilyHistory& history = family_->history;
+  const storage::SessionTables& tables = *catalog_->tables_;
+  TROUPE_ASSIGN(bool isKnown, history.readChildren(operation, log, tables, family_->parent.session()));
+  if (isKnown && isChild_) {
+    bool knowsParent = false;
+    {
+      const std::lock_guard lock(catalog_->mutex_);
+      knowsParent = family_->knowsParent();
+    }
+    TROUPE_ASSIGN(isKnown, history.readParent(operation, log, tables, family_->parent, knowsParent));
+  }
+  if (isKnown) writes_->setFamily(&history.statements());
+  return isKnown;
 }
 
 Task<StatusWith<SessionCatalog::CheckedOut>> SessionCatalog::checkOut(Node& node, OperationContext& operation,
@@ -209,8 +241,7 @@ void SessionCatalog::carryOut(Family& family, Actions actions, int64_t now) {
     } else if (const auto* forgotten = std::get_if<sessions::Forget>(&action)) {
       forgetHistory(family, forgotten->child);
     } else if (const auto* over = std::get_if<sessions::ReapRecords>(&action)) {
-      family.children.erase(over->child);
-      dropped_.add(family.life.holder.term, SessionId::of(family.key, over->child).toDocument());
+      dropped_.add(family.life.term, SessionId::of(family.key, over->child).toDocument());
     }
   }
 }
@@ -246,14 +277,17 @@ void SessionCatalog::forgetHistory(Family& family, const std::string& child) {
 }
 
 void SessionCatalog::checkIn(const CheckedOut& session) {
-  const RetryableWrites& writes = *session.writes_;
+  RetryableWrites& writes = *session.writes_;
+  Family& family = *session.family_;
+  writes.setFamily(nullptr);
+  family.history.endReading();
+  if (writes.isLoaded()) family.history.add(session.numberOfFamily(), writes, session.isChild_, kMostStatements);
   // What an operation has not read to its end is read from its beginning by the next one.
   const bool isLarge = writes.size() > kMostStatements || !writes.isLoaded();
   const int64_t now = ticksOf(session.environment_->coarseNow());
   const sessions::CheckedIn end{session.ticket_, writes.lastStatement(), isLarge, now};
-  if (isLarge) session.writes_->forget();  // takes time, so not with the lock held
-  else session.writes_->endReservation();
-  Family& family = *session.family_;
+  if (isLarge) writes.forget();  // takes time, so not with the lock held
+  else writes.endReservation();
   const std::lock_guard lock(mutex_);
   family.user = nullptr;
   countStatements(family, family.countStatements());

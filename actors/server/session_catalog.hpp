@@ -90,10 +90,15 @@ class SessionCatalog final : public storage::WriteObserver {
     /// The operation comes with that number; then `writes` is about it. Children of lower numbers of the parent are
     /// over. After `bringUpToDate`. Errors: TransactionTooOld; the engine's; what ended the operation meanwhile.
     Status begin(storage::OperationContext& operation, int64_t number) const;
+    /// Reads what other sessions of the family have done under the number, unless that is known. After `begin`; result
+    /// and errors as of `bringUpToDate`.
+    StatusWith<bool> bringFamilyUpToDate(storage::OperationContext& operation, const storage::OplogStore& log) const;
 
    private:
     friend class SessionCatalog;
     StatusWith<int64_t> recordedNumber(storage::OperationContext& operation) const;
+    /// Of the parent, in which its children have a part; kNoNumber: it has none (a child without a number).
+    int64_t numberOfFamily() const { return isChild_ ? retryOf_ : writes_->number(); }
     StatusWith<bool> readMore(storage::OperationContext& operation, const storage::OplogStore& log) const;
 
     SessionCatalog* catalog_ = nullptr;

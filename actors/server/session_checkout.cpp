@@ -46,6 +46,11 @@ Task<Status> SessionCheckout::checkOut() {
     TROUPE_CO_TRY(co_await request_.yield());  // a look at maxTimeMS, too
   }
   TROUPE_CO_TRY(session_->begin(operation, *operation.session.txnNumber));
+  for (;;) {
+    TROUPE_CO_ASSIGN(const bool isKnown, session_->bringFamilyUpToDate(operation, *server.oplog));
+    if (isKnown) break;
+    TROUPE_CO_TRY(co_await request_.yield());
+  }
   storage::RetryableWrites& writes = session_->writes();
   writes.keepImagesAside(server.parameters.storeFindAndModifyImagesInSideCollection);
   operation.setWriteTerm(*term);  // what is known holds in this term only

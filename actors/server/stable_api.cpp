@@ -40,7 +40,8 @@ Status checkStagesInStableApi(bson::View stages) {
   for (const bson::Element& each : stages) {
     if (!each.is(bson::Type::kDocument)) continue;
     const bson::Element stage = each.asDocument().first();
-    if (among(stage.name(), kUnstableStages)) return refusal("stage " + std::string(stage.name()));
+    if (among(stage.name(), kUnstableStages) || stage.name().starts_with("$_internal"))
+      return refusal("stage " + std::string(stage.name()));
     if (stage.name() == "$collStats" && stage.is(bson::Type::kDocument)) {
       for (const bson::Element& figure : stage.asDocument())
         if (figure.name() != "count")

@@ -89,12 +89,29 @@ void noteEdit(Life& life) {
   life.number = kNoNumber;
 }
 
-/// The children of older retryable writes are over: nobody may come with their numbers any more.
+/// The children of older retryable writes are over: nobody may come with their numbers any more. Of very many the
+/// periodic reaping removes the records.
 void dropOlderChildren(Life& life, Actions& actions) {
   const auto isOver = [&](const Member& member) { return isRetryable(member) && member.retryOf < life.number; };
-  for (const Member& member : life.members)
-    if (isOver(member)) actions.push_back(ReapRecords{member.child});
+  for (const Member& member : life.members) {
+    if (!isOver(member)) continue;
+    actions.push_back(Forget{member.child});
+    // One that came late, and was refused, is there already.
+    if (std::ranges::find(life.over, member.child, &Member::child) == life.over.end())
+      life.over.push_back({.child = member.child, .retryOf = member.retryOf});
+  }
   std::erase_if(life.members, isOver);
+  if (life.over.size() <= SessionLife::kMostChildren) return;
+  life.over.erase(life.over.begin(), life.over.end() - SessionLife::kMostChildren);
+}
+
+/// That number has a record. Before there is one, only those of the children say that their numbers are over, to who
+/// reads them in a later term or when the family was forgotten.
+void reapBelow(Life& life, int64_t recorded, Actions& actions) {
+  const auto mayGo = [&](const Member& member) { return member.retryOf < recorded; };
+  for (const Member& member : life.over)
+    if (mayGo(member)) actions.push_back(ReapRecords{member.child});
+  std::erase_if(life.over, mayGo);
 }
 
 }  // namespace
@@ -118,6 +135,7 @@ Actions SessionLife::on(Memory& life, const HistoryWanted& wish) {
   if (wish.term > life.term) {  // meanwhile another member may have been the primary
     life.term = wish.term;
     life.number = kNoNumber;
+    life.over.clear();
   }
   life.holder.term = wish.term;
   life.holder.edits = life.edits;
@@ -160,6 +178,7 @@ Actions SessionLife::on(Memory& life, const NumberBegun& begun) {
   life.number = life.holder.number = begun.number;
   if (std::exchange(life.lastNumber, begun.number) != begun.number) life.lastStatement = kNoStatement;
   dropOlderChildren(life, actions);
+  reapBelow(life, begun.recorded, actions);
   actions.push_back(BeginNumber{begun.operation});
   return actions;
 }
@@ -169,7 +188,9 @@ Actions SessionLife::on(Memory& life, const CheckedIn& end) {
   Actions actions;
   if (end.operation != life.holder.operation) return actions;
   const bool isParents = life.holder.child.empty() && life.holder.number != kNoNumber;
-  if (isParents && end.lastStatement != kNoStatement) life.lastStatement = end.lastStatement;
+  const bool hasRecord = end.lastStatement != kNoStatement;
+  if (isParents && hasRecord) life.lastStatement = end.lastStatement;
+  if (hasRecord && life.phase == Phase::kTaken) reapBelow(life, life.holder.number, actions);
   if (end.isLarge) forget(life, life.holder.child, actions);
   leave(life, end.now, actions);
   return actions;

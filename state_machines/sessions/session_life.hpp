@@ -43,7 +43,7 @@ struct NumberBegun {
 /// The operation is over.
 struct CheckedIn {
   int64_t operation = 0;
-  int32_t lastStatement = kNoStatement;  ///< of the parent; none: it has executed no statement
+  int32_t lastStatement = kNoStatement;  ///< of its session under its number; none: it has executed no statement
   bool isLarge = false;                  ///< its session has done so much that it is better read again than remembered
   int64_t now = 0;
 };
@@ -93,7 +93,8 @@ struct EndWaiter {
 struct Forget {
   std::string child;
 };
-/// The child is over: a later number of its parent has begun. Its records may go (SES-012).
+/// The child is over, and a later number of its parent has a record, which says so to those who read it. The child's
+/// own records may go (SES-012).
 struct ReapRecords {
   std::string child;
 };
@@ -157,6 +158,7 @@ struct SessionLife : machines::Machine<SessionLife> {
     Holder holder;
     std::vector<Waiter> waiters;     ///< in their order
     std::vector<Member> members;     ///< the one used last at the end
+    std::vector<Member> over;        ///< children of older numbers, whose records wait for that of a later number
     int64_t arrivals = 0;            ///< operations that came so far
     int64_t endedBefore = 0;         ///< of those that came before that one the last kill has told all to end
     int64_t edits = 0;               ///< of the records, by others, and kills
@@ -219,6 +221,6 @@ TROUPE_DESCRIBE(troupe::sessions::SessionLife::Member, 0, child, isKnown, term, 
 TROUPE_DESCRIBE(troupe::sessions::SessionLife::Waiter, 0, operation, child, retryOf, place)
 TROUPE_DESCRIBE(troupe::sessions::SessionLife::Holder, 0, operation, child, usesHistory, number, term, edits, retryOf,
                 place)
-TROUPE_DESCRIBE(troupe::sessions::SessionLife::Memory, 0, phase, holder, waiters, members, arrivals, endedBefore, edits,
-                kills, term, number, lastNumber, lastStatement, lastUse)
+TROUPE_DESCRIBE(troupe::sessions::SessionLife::Memory, 0, phase, holder, waiters, members, over, arrivals, endedBefore,
+                edits, kills, term, number, lastNumber, lastStatement, lastUse)
 TROUPE_MACHINE(troupe::sessions::SessionLife, 1, id)

@@ -33,6 +33,16 @@ Status RetryableWrites::load(OperationContext& operation, int64_t wanted) {
   return Status::OK();
 }
 
+Status RetryableWrites::loadPresent(OperationContext& operation) {
+  TROUPE_ASSIGN(const bson::Document found, tables_.find(operation.recoveryUnit(), session_));
+  if (found.empty()) {
+    forget();
+    return Status::OK();
+  }
+  TROUPE_ASSIGN(const SessionRecord record, SessionRecord::parse(found));
+  return load(operation, record.txnNumber);
+}
+
 Status RetryableWrites::loadMore(OperationContext& operation, const OplogStore& log) {
   RecoveryUnit& unit = operation.recoveryUnit();
   for (int read = 0; read < kPiece && !isLoaded(); ++read) {
@@ -72,7 +82,11 @@ Status RetryableWrites::begin(int64_t number) {
 StatusWith<std::optional<OpTime>> RetryableWrites::executed(int32_t statement) const {
   const auto found = statements_.find(statement);
   if (found != statements_.end()) return std::optional(found->second);
-  if (isComplete_) return std::optional<OpTime>();
+  if (family_) {
+    const auto elsewhere = family_->places.find(statement);
+    if (elsewhere != family_->places.end()) return std::optional(elsewhere->second);
+  }
+  if (isComplete_ && (!family_ || family_->isComplete)) return std::optional<OpTime>();
   return Status(ErrorCode::kIncompleteTransactionHistory,
                 "Incomplete history detected for transaction " + std::to_string(number_) + " on session " +
                     bson::toRelaxedJson(session_) +

@@ -12,6 +12,13 @@
 
 namespace troupe::storage {
 
+/// Statements that sessions of a family have executed under one number of the parent, and the entries of the log that
+/// tell of them.
+struct FamilyStatements {
+  std::unordered_map<int32_t, OpTime> places;
+  bool isComplete = true;  ///< false: the log has been truncated, and there may have been others
+};
+
 /// What the retryable writes of one session have done so far under its present number (SES-017, SES-018): a primary's
 /// memory of the session's record and of the entries behind it. Used by the one operation that has the session checked
 /// out. What an operation writes counts once it has committed.
@@ -37,8 +44,10 @@ class RetryableWrites {
   bool isLoaded() const { return next_.timestamp == bson::Timestamp(); }
   /// The operation comes with a number. A newer one begins anew. Errors: TransactionTooOld.
   Status begin(int64_t number);
-  /// The entry of a statement that was executed under the present number; nothing: it was not. Errors:
-  /// IncompleteTransactionHistory (the log has been truncated: nobody knows).
+  /// The same for the number that its record tells of, whichever that is.
+  Status loadPresent(OperationContext& operation);
+  /// The entry of a statement that was executed under the present number, by this session or its family; nothing: it
+  /// was not. Errors: IncompleteTransactionHistory (the log has been truncated: nobody knows).
   StatusWith<std::optional<OpTime>> executed(int32_t statement) const;
   /// Nothing was executed under the present number, as far as anybody knows.
   void forget();
@@ -50,7 +59,17 @@ class RetryableWrites {
   void endReservation() { memory_.reset(); }
   /// The one that was executed last under the present number, as far as it is known; -1: none.
   int32_t lastStatement() const { return lastStatement_; }
-  bool isEmpty() const { return isComplete_ && statements_.empty(); }
+  bool isEmpty() const {
+    return isComplete_ && statements_.empty() && (!family_ || (family_->isComplete && family_->places.empty()));
+  }
+  bool isComplete() const { return isComplete_; }
+  /// Calls `note(statement, entry)` for those of this session that are remembered.
+  template <class Note>
+  void each(const Note& note) const {
+    for (const auto& [statement, entry] : statements_) note(statement, entry);
+  }
+  /// Borrowed until it is set again, by the operation that has the session; null: it has no family.
+  void setFamily(const FamilyStatements* family) { family_ = family; }
   /// Where the images of its findAndModifys are kept (storeFindAndModifyImagesInSideCollection): the same for the whole
   /// of an operation, which sets it when it has the session.
   bool keepsImagesAside() const { return keepsImagesAside_; }
@@ -82,6 +101,7 @@ class RetryableWrites {
   MemoryReservation memory_;  ///< of them
   OpTime next_;               ///< the entry that `loadMore` reads first; null: there is none
   bool isComplete_ = true;
+  const FamilyStatements* family_ = nullptr;
   bool keepsImagesAside_ = true;
   RecordId place_;
   std::function<Status()> beforeCommit_;

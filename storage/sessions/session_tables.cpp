@@ -42,6 +42,13 @@ StatusWith<bson::Document> documentAt(const Collection& collection, RecoveryUnit
   return found;
 }
 
+bool isOfFamily(const bson::Element& session, bson::View parent) {
+  if (!session.is(bson::Type::kDocument)) return false;
+  for (const bson::Element& part : parent)
+    if (!session.asDocument()[part.name()].identical(part)) return false;
+  return true;
+}
+
 /// Of a session's or an image's document.
 bson::Timestamp timeOf(bson::View document) {
   const bson::Element last = document["lastWriteOpTime"];
@@ -123,14 +130,14 @@ StatusWith<bson::Document> SessionTables::find(RecoveryUnit& unit, bson::View se
 
 StatusWith<int64_t> SessionTables::highestNumber(RecoveryUnit& unit, bson::View parent) const {
   TROUPE_ASSIGN(const bson::Document found, find(unit, parent));
-  TROUPE_ASSIGN(const int64_t ofChild, numberOfLastChild(unit, parent));
+  TROUPE_ASSIGN(const int64_t ofChild, highestNumberOfChildren(unit, parent));
   if (found.empty()) return ofChild;
   TROUPE_ASSIGN(const SessionRecord record, SessionRecord::parse(found));
   return std::max(record.txnNumber, ofChild);
 }
 
 /// Children {id, uid, txnNumber, txnUUID} lie behind their parent in the index of `_id`, in the order of the numbers.
-StatusWith<int64_t> SessionTables::numberOfLastChild(RecoveryUnit& unit, bson::View parent) const {
+StatusWith<int64_t> SessionTables::highestNumberOfChildren(RecoveryUnit& unit, bson::View parent) const {
   constexpr int64_t kNone = -1;
   const CollectionPtr collection = catalog_.find(transactionsNamespace());
   if (!collection || !collection->idIndex()) return kNone;
@@ -144,11 +151,30 @@ StatusWith<int64_t> SessionTables::numberOfLastChild(RecoveryUnit& unit, bson::V
   TROUPE_ASSIGN(const bool isThere, cursor.seek(key.bytes(), /*inclusive=*/true));
   if (!isThere) return kNone;
   TROUPE_ASSIGN(const bson::Document before, documentAt(*collection, unit, cursor.id()));
-  const bson::Element found = before["_id"];
-  if (!found.is(bson::Type::kDocument)) return kNone;
-  for (const bson::Element& part : parent)
-    if (!found.asDocument()[part.name()].identical(part)) return kNone;
-  return found.asDocument()["txnNumber"].toInt64(kNone);
+  return isOfFamily(before["_id"], parent) ? before["_id"].asDocument()["txnNumber"].toInt64(kNone) : kNone;
+}
+
+StatusWith<std::vector<bson::Document>> SessionTables::childrenOf(RecoveryUnit& unit, bson::View parent,
+                                                                  int64_t number) const {
+  std::vector<bson::Document> children;
+  const CollectionPtr collection = catalog_.find(transactionsNamespace());
+  if (!collection || !collection->idIndex()) return children;
+  bson::Builder first;
+  first.appendAll(parent).append("txnNumber", number);
+  const bson::Document id = first.finish();
+  const bson::Document wanted = keyOf(id);
+  key_string::Builder key;
+  key.append(wanted["_id"]);
+  TROUPE_ASSIGN(IndexCursor cursor, collection->idIndex()->access->cursor(unit, /*forward=*/true));
+  TROUPE_ASSIGN(bool isThere, cursor.seek(key.bytes(), /*inclusive=*/true));
+  while (isThere) {
+    TROUPE_ASSIGN(const bson::Document record, documentAt(*collection, unit, cursor.id()));
+    const bson::Element found = record["_id"];
+    if (!isOfFamily(found, parent) || found.asDocument()["txnNumber"].toInt64(-1) != number) break;
+    children.emplace_back(found.asDocument());
+    TROUPE_ASSIGN(isThere, cursor.next());
+  }
+  return children;
 }
 
 StatusWith<bson::Document> SessionTables::findImage(RecoveryUnit& unit, bson::View session) const {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "storage/catalog/catalog.hpp"
 #include "storage/sessions/session_record.hpp"
@@ -39,6 +40,10 @@ class SessionTables {
   StatusWith<bson::Document> findImage(RecoveryUnit& unit, bson::View session) const;
   /// The highest number of a session that its record, or that of one of its children, tells of; -1: there are none.
   StatusWith<int64_t> highestNumber(RecoveryUnit& unit, bson::View parent) const;
+  /// The same of its children alone.
+  StatusWith<int64_t> highestNumberOfChildren(RecoveryUnit& unit, bson::View parent) const;
+  /// The children of that number of a session that have records.
+  StatusWith<std::vector<bson::Document>> childrenOf(RecoveryUnit& unit, bson::View parent, int64_t number) const;
 
   /// How many versions a record gets, on average.
   static constexpr uint64_t kVersionsOfARecord = 64;
@@ -51,7 +56,6 @@ class SessionTables {
   /// Fills `place` with what is there; without an id: there is nothing. `stands` is left on the record.
   static Status locate(const Collection& collection, RecoveryUnit& unit, const bson::Element& session, Place& place,
                        std::optional<RecordCursor>& stands);
-  StatusWith<int64_t> numberOfLastChild(RecoveryUnit& unit, bson::View parent) const;
   StatusWith<bson::Document> findIn(RecoveryUnit& unit, const Namespace& ns, bson::View session) const;
 
   Catalog& catalog_;

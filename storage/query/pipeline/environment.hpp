@@ -27,6 +27,7 @@ enum class NamespaceUse : uint8_t {
   kOperations,            ///< $currentOp
   kActors,                ///< $actors
   kCatalog,               ///< $listCatalog, $listClusterCatalog
+  kInternal,              ///< $_internalFindAndModifyImageLookup: for servers alone
   kReplace,               ///< $out
   kInsert,                ///< $merge adds documents
   kUpdate,                ///< $merge changes documents

@@ -98,7 +98,8 @@ Status parseFacet(const Element& e, StageParser& parser) {
       const std::string inner(stage.is(Type::kDocument) ? stage.asDocument().first().name() : "");
       if (inner == "$facet" || inner == "$out" || inner == "$merge" || inner == "$geoNear" || inner == "$collStats" ||
           inner == "$indexStats" || inner == "$planCacheStats" || inner == "$currentOp" || inner == "$documents" ||
-          inner == "$changeStream" || inner == "$listCatalog" || inner == "$querySettings" || inner == "$actors")
+          inner == "$changeStream" || inner == "$listCatalog" || inner == "$querySettings" || inner == "$actors" ||
+          inner.starts_with("$_internal"))
         return {ErrorCode(40600), inner + " is not allowed to be used within a $facet stage"};
     }
     PipelineContext context = parser.context;

@@ -23,7 +23,7 @@ std::unordered_map<std::string_view, const StageRow*> indexStages() {
   for (const auto family :
        {transformStages(), limitingStages(), groupStages(), bucketStages(), bucketAutoStages(), unwindStages(),
         lookupStages(), graphLookupStages(), sourceStages(), facetStages(), outputStages(), mergeStages(),
-        windowStages(), fillStages(), densifyStages(), rankFusionStages()})
+        windowStages(), fillStages(), densifyStages(), rankFusionStages(), imageLookupStages()})
     for (const StageRow& row : family) index.emplace(row.name, &row);
   return index;
 }

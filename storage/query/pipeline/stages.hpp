@@ -51,6 +51,7 @@ std::span<const StageRow> groupStages();
 std::span<const StageRow> bucketStages();
 std::span<const StageRow> bucketAutoStages();
 std::span<const StageRow> unwindStages();
+std::span<const StageRow> imageLookupStages();
 std::span<const StageRow> lookupStages();
 std::span<const StageRow> graphLookupStages();
 std::span<const StageRow> sourceStages();

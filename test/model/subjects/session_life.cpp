@@ -38,7 +38,7 @@ Model sessionFamily(const SessionWorld& world) {
     return LifeEvents{NumberBegun{use.operation, useOf(use.operation).number}, CheckedIn{use.operation}};
   });
   model.comesOf<SessionLife, BeginNumber>([](const NodeName&, const BeginNumber& begin) {
-    return LifeEvents{CheckedIn{begin.operation, 0}};
+    return LifeEvents{CheckedIn{begin.operation, 0}, CheckedIn{begin.operation}};
   });
   model.comesOf<SessionLife, RefuseNumber>(
       [](const NodeName&, const RefuseNumber& refusal) { return LifeEvents{CheckedIn{refusal.operation}}; });

@@ -1,71 +1,8 @@
 // Sessions that servers have for their internal transactions: their way through commands, and their end.
-#include "actors/server/session_catalog.hpp"
-#include "storage/sessions/session_record.hpp"
-#include "test/unit/actors/commands/primary_node.hpp"
+#include "test/unit/actors/commands/child_session_fixture.hpp"
 
 namespace troupe::commands {
 using namespace server;
-
-class ChildSessionTest : public CommandTest {
- protected:
-  static constexpr int64_t kInvalidOptions = 72, kTooOld = 225, kUnknownField = 40415;
-  static inline const std::string kUser = std::string(storage::SessionId::kUidBytes, 'u');
-
-  ChildSessionTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {
-    becomePrimary(server);
-    AuthenticatedUser system;
-    system.name = "__system";
-    system.database = "local";
-    system.internal = true;
-    peer->users.push_back(system);
-    peer->usersChanged();
-  }
-
-  static bson::Document lsid(std::optional<char> child = {}, std::optional<int64_t> number = {}) {
-    storage::SessionId session;
-    session.id.fill('s');
-    std::ranges::copy(kUser, session.uid.begin());
-    if (child) session.txnUUID.emplace().fill(*child);
-    session.txnNumber = number;
-    return session.toDocument();
-  }
-  bson::Document numbered(std::string_view command, const bson::Document& session, int64_t number) const {
-    return with(command, bson::doc("lsid", session, "txnNumber", number));
-  }
-  bson::Document send(std::string_view command, const bson::Document& session, int64_t number) {
-    return server.run(numbered(command, session, number), "test", peer);
-  }
-  int64_t codeOf(std::string_view command, const bson::Document& session, int64_t number) {
-    return send(command, session, number)["code"].toInt64();
-  }
-  std::shared_ptr<Exchange> begin(std::string_view command, const bson::Document& session, int64_t number) {
-    others.push_back(server.connect());
-    others.back()->users = peer->users;
-    others.back()->usersChanged();
-    return server.begin(numbered(command, session, number), "test", others.back());
-  }
-  void set(std::string_view parameter, int64_t value) {
-    ASSERT_TRUE(server.run(bson::doc("setParameter", 1, parameter, value), "admin")["ok"].truthy());
-  }
-  /// The `_id`s of a collection of the database config.
-  std::vector<bson::Document> ids(std::string_view collection) {
-    const bson::Document reply = server.run(bson::doc("find", collection, "sort", bson::doc("_id", 1)), "config");
-    std::vector<bson::Document> found;
-    for (const bson::Element& e : reply.view().at("cursor.firstBatch").asArray())
-      found.emplace_back(e.asDocument()["_id"].asDocument());
-    return found;
-  }
-  std::vector<bson::Document> records() { return ids("transactions"); }
-  std::vector<bson::Document> images() { return ids("image_collection"); }
-  bson::Document reaper() {
-    const Address at = server.node.address(kChildSessionReaperPath);
-    auto found = server.node.wait(server.node.inspect(std::string(at.path()), 1s));
-    return found ? found->state : bson::Document();
-  }
-
-  const std::shared_ptr<Client> peer = server.connect();
-  std::vector<std::shared_ptr<Client>> others;
-};
 
 TEST_F(ChildSessionTest, AreForServersAmongThemselves) {  // SES-001
   constexpr const char* kInsert = R"({"insert": "c", "documents": [{"_id": 1}]})";
@@ -89,11 +26,12 @@ TEST_F(ChildSessionTest, AreForServersAmongThemselves) {  // SES-001
   EXPECT_EQ(bson::Document(entry["lsid"].asDocument()), lsid('c', 4));
 }
 
+/// But for children of a retryable write: family_history_test.cpp.
 TEST_F(ChildSessionTest, EachSessionOfAFamilyHasItsOwnHistory) {
   constexpr const char* kInsert = R"({"insert": "c", "documents": [{"a": 1}]})";
-  for (const bson::Document& session : {lsid(), lsid('c'), lsid('d', 1)})
+  for (const bson::Document& session : {lsid(), lsid('c'), lsid('d')})
     EXPECT_FALSE(send(kInsert, session, 1)["retriedStmtIds"].ok());
-  for (const bson::Document& session : {lsid(), lsid('c'), lsid('d', 1)})
+  for (const bson::Document& session : {lsid(), lsid('c'), lsid('d')})
     EXPECT_TRUE(send(kInsert, session, 1)["retriedStmtIds"].ok());
   EXPECT_EQ(batch(R"({"find": "c"})").size(), 3u);
   EXPECT_EQ(records().size(), 3u);
@@ -129,14 +67,37 @@ TEST_F(ChildSessionTest, OneThatWasReapedIsNotCarriedOutAgainThoughItsFamilyWasF
   EXPECT_EQ(batch(R"({"find": "c"})").size(), 2u);
 }
 
+/// A number that wrote nothing leaves no record, so that those of the children alone say what is over.
+TEST_F(ChildSessionTest, OneIsNotReapedBeforeALaterNumberHasARecord) {  // SES-012
+  set("internalSessionsReapThreshold", 1);
+  constexpr const char* kInsert = R"({"insert": "c", "documents": [{"a": 1}]})";
+  constexpr const char* kNothing = R"({"update": "c", "updates": [{"q": {"a": 7}, "u": {"$set": {"a": 8}}}]})";
+  ASSERT_TRUE(send(kInsert, lsid('c', 4), 0)["ok"].truthy());
+  ASSERT_TRUE(send(kNothing, lsid(), 5)["ok"].truthy());
+  server.node.run();
+  EXPECT_EQ(records(), std::vector<bson::Document>{lsid('c', 4)});
+  EXPECT_EQ(codeOf(kInsert, lsid('c', 4), 0), kTooOld);
+  SessionCatalog& catalog = *server.server->sessionCatalog;
+  ASSERT_TRUE(catalog.forget(catalog.families().at(0).key));
+  EXPECT_TRUE(send(kInsert, lsid('c', 4), 0)["retriedStmtIds"].ok()) << "a late duplicate is found";
+  EXPECT_EQ(batch(R"({"find": "c"})").size(), 1u);
+  ASSERT_TRUE(send(kInsert, lsid(), 6)["ok"].truthy());
+  server.node.run();
+  EXPECT_EQ(records(), std::vector<bson::Document>{lsid()});
+  ASSERT_TRUE(catalog.forget(catalog.families().at(0).key));
+  EXPECT_EQ(codeOf(kInsert, lsid('c', 4), 0), kTooOld);
+}
+
 TEST_F(ChildSessionTest, RecordsOfThoseThatAreOverGoTogether) {  // SES-012
   set("internalSessionsReapThreshold", 2);
   constexpr const char* kUpsert =
       R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "upsert": true})";
+  constexpr const char* kAnother =
+      R"({"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "upsert": true, "stmtId": 1})";
   ASSERT_TRUE(send(kUpsert, lsid('a', 1), 0)["ok"].truthy());
   ASSERT_TRUE(send(kUpsert, lsid(), 2)["ok"].truthy());
   EXPECT_EQ(records(), (std::vector<bson::Document>{lsid(), lsid('a', 1)})) << "one is not enough";
-  ASSERT_TRUE(send(kUpsert, lsid('b', 2), 0)["ok"].truthy());
+  ASSERT_TRUE(send(kAnother, lsid('b', 2), 0)["ok"].truthy());
   ASSERT_TRUE(send(kUpsert, lsid('c'), 0)["ok"].truthy());
   EXPECT_EQ(images().size(), 3u) << "the first one had no document to keep";
   ASSERT_TRUE(send(kUpsert, lsid(), 3)["ok"].truthy());
@@ -199,7 +160,7 @@ TEST_F(ChildSessionTest, WhatWasGatheredIsLostWithTheTerm) {  // SES-012
   ASSERT_TRUE(succeeds(R"({"replSetStepDown": 1, "force": true})", "admin"));
   untilPrimary(server);
   set("internalSessionsReapThreshold", 1);
-  ASSERT_TRUE(send(kInsert, lsid('b', 2), 0)["ok"].truthy());
+  ASSERT_TRUE(send(R"({"insert": "c", "documents": [{"a": 1}], "stmtId": 1})", lsid('b', 2), 0)["ok"].truthy());
   ASSERT_TRUE(send(kInsert, lsid(), 3)["ok"].truthy());
   server.node.run();
   EXPECT_EQ(records(), (std::vector<bson::Document>{lsid(), lsid('a', 1)})) << "the periodic reaping finds it";
@@ -211,7 +172,8 @@ TEST_F(ChildSessionTest, AStepDownEndsTheOperationOfAChild) {
   constexpr const char* kInsert = R"({"insert": "c", "documents": [{"a": 1}]})";
   LockHolder holder(server.locks, "test.c", storage::LockMode::kX);
   const auto first = begin(kInsert, lsid('a', 1), 0);
-  const auto waiting = begin(kInsert, lsid(), 1);
+  constexpr const char* kAnother = R"({"insert": "c", "documents": [{"a": 1}], "stmtId": 1})";
+  const auto waiting = begin(kAnother, lsid(), 1);
   holder.release();
   ASSERT_TRUE(succeeds(R"({"replSetStepDown": 1, "force": true})", "admin"));
   for (int steps = 0; !(first->done && waiting->done) && steps < 100; ++steps) server.node.advance(10ms);
@@ -219,7 +181,7 @@ TEST_F(ChildSessionTest, AStepDownEndsTheOperationOfAChild) {
   untilPrimary(server);
   EXPECT_FALSE(server.server->sessionCatalog->families()[0].inUse);
   EXPECT_TRUE(send(kInsert, lsid('a', 1), 0)["ok"].truthy());
-  EXPECT_TRUE(send(kInsert, lsid(), 1)["ok"].truthy());
+  EXPECT_TRUE(send(kAnother, lsid(), 1)["ok"].truthy());
   EXPECT_EQ(batch(R"({"find": "c"})").size(), 2u) << "each once, whichever attempt did it";
 }
 

@@ -100,6 +100,7 @@ struct Row {
       return {.database = std::string(place.db), .collection = std::string(place.collection)};
     if (what == "system.js") return {.database = std::string(place.db), .collection = what};
     if (what == "every database") return {.database = {}, .collection = {}};
+    if (what == "config.image_collection") return {.database = "config", .collection = "image_collection"};
     if (what == "far.joined") return {.database = "far", .collection = "joined"};
     EXPECT_TRUE(kNames.contains(what)) << what;
     return {.database = std::string(place.db), .collection = kNames.at(what)};

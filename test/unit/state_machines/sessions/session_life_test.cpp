@@ -16,6 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Not;
 using Phase = SessionLife::Phase;
 
 /// What it decides, as people read it: "Grant{operation=1}".
@@ -161,15 +162,66 @@ TEST(SessionLife, AHigherNumberEndsTheChildrenOfLowerOnes) {  // SES-012
     tell(life, HistoryWanted{operation, 1});
     tell(life, HistoryRead{operation});
     if (number > 0) tell(life, NumberBegun{operation, number});
-    tell(life, CheckedIn{operation});
+    tell(life, CheckedIn{operation, 0});
   }
   tell(life, CheckOutWanted{4});
   tell(life, HistoryWanted{4, 1});
   tell(life, HistoryRead{4});
-  EXPECT_THAT(tell(life, NumberBegun{4, 3}), ElementsAre("ReapRecords{child=b}", "BeginNumber{operation=4}"))
+  EXPECT_THAT(tell(life, NumberBegun{4, 3}), ElementsAre("Forget{child=b}", "BeginNumber{operation=4}"))
       << "that of number 1 ended with number 2, and one without a number stays";
   EXPECT_EQ(life.members.size(), 2u);
   EXPECT_EQ(life.lastNumber, 3);
+  EXPECT_THAT(tell(life, CheckedIn{4, 0}), ElementsAre("ReapRecords{child=b}"));
+}
+
+/// An operation on the family that begins a number, of the parent or of a child, and executes a statement or none.
+std::vector<std::string> use(SessionLife::Memory& life, const std::string& child, int64_t number, int32_t statement,
+                             int64_t recorded = kNoNumber, int64_t term = 1) {
+  const int64_t operation = life.arrivals + 1;
+  tell(life, CheckOutWanted{operation, child, child.empty() ? kNoNumber : number});
+  tell(life, HistoryWanted{operation, term});
+  tell(life, HistoryRead{operation});
+  auto told = tell(life, NumberBegun{operation, number, recorded});
+  for (std::string& more : tell(life, CheckedIn{operation, statement})) told.push_back(std::move(more));
+  std::erase_if(told, [](const std::string& one) { return !one.starts_with("Reap") && !one.starts_with("Refuse"); });
+  return told;
+}
+
+/// A number that wrote nothing leaves no record: who reads the records afterwards needs those of older ones.
+TEST(SessionLife, RecordsOfChildrenGoBelowTheHighestNumberThatHasOne) {  // SES-012
+  SessionLife::Memory life;
+  use(life, "a", 1, 0);
+  EXPECT_THAT(use(life, "", 2, kNoStatement), IsEmpty()) << "number 2 has no record";
+  EXPECT_THAT(use(life, "a", 1, 0), ElementsAre(testing::StartsWith("RefuseNumber"))) << "but it has begun";
+  EXPECT_THAT(use(life, "b", 3, kNoStatement), IsEmpty());
+  EXPECT_THAT(use(life, "c", 3, 0), ElementsAre("ReapRecords{child=a}"));
+  EXPECT_THAT(use(life, "", 4, kNoStatement), IsEmpty());
+  EXPECT_THAT(use(life, "", 4, 0), ElementsAre("ReapRecords{child=b}", "ReapRecords{child=c}"));
+  EXPECT_THAT(life.over, IsEmpty());
+}
+
+TEST(SessionLife, AnOperationThatWasToldToEndLeavesNoCertainRecord) {
+  SessionLife::Memory life;
+  use(life, "a", 1, 0);
+  tell(life, CheckOutWanted{50});
+  tell(life, HistoryWanted{50, 1});
+  tell(life, HistoryRead{50});
+  tell(life, NumberBegun{50, 2});
+  tell(life, Invalidated{});
+  EXPECT_THAT(tell(life, CheckedIn{50, 0}), Not(testing::Contains(testing::StartsWith("Reap"))));
+  EXPECT_THAT(use(life, "", 3, kNoStatement, 2), ElementsAre("ReapRecords{child=a}"))
+      << "a record that was read is one";
+}
+
+TEST(SessionLife, ChildrenThatWaitForARecordAreOfOneTermAndNotVeryMany) {
+  SessionLife::Memory life;
+  use(life, "a", 1, 0);
+  use(life, "", 2, kNoStatement);
+  EXPECT_THAT(use(life, "", 3, 0, kNoNumber, /*term=*/2), IsEmpty()) << "the periodic reaping finds them";
+  for (int64_t number = 4; number < 300; ++number)
+    use(life, "u" + std::to_string(number), number, kNoStatement, kNoNumber, 2);
+  EXPECT_EQ(life.over.size(), SessionLife::kMostChildren);
+  EXPECT_EQ(life.over.back().child, "u298");
 }
 
 TEST(SessionLife, ANumberThatIsOverDoesNotBegin) {

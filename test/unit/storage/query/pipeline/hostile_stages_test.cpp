@@ -175,6 +175,7 @@ constexpr HostileStage kStages[] = {
     {R"({"$lookup": {"from": "c", "pipeline": [], "as": "all"}})", false, true},
     {R"({"$graphLookup": {"from": "c", "startWith": "$_id", "connectFromField": "next", "connectToField": "_id", "as": "all"}})",
      false, true},
+    {R"({"$_internalFindAndModifyImageLookup": {}})", false, false},
     {R"({"$unionWith": "c"})", false, false},
     {R"({"$facet": {"a": [{"$match": {"x": -1}}]}})", true, true},
     {R"({"$facet": {"a": [{"$sort": {"x": 1}}, {"$limit": 1}]}})", true, true},
@@ -198,9 +199,10 @@ constexpr std::string_view kElsewhere[] = {
 TEST_F(HostileStages, AreAllOfTheTable) {
   std::set<std::string> attacked(std::begin(kElsewhere), std::end(kElsewhere));
   for (const HostileStage& row : kStages) attacked.emplace(bson::fromJson(row.stage)->view().first().name());
-  for (const auto family : {transformStages(), limitingStages(), groupStages(), bucketStages(), bucketAutoStages(),
-                            unwindStages(), lookupStages(), graphLookupStages(), sourceStages(), facetStages(),
-                            outputStages(), mergeStages(), windowStages(), fillStages(), rankFusionStages()})
+  for (const auto family :
+       {transformStages(), limitingStages(), groupStages(), bucketStages(), bucketAutoStages(), unwindStages(),
+        lookupStages(), graphLookupStages(), sourceStages(), facetStages(), outputStages(), mergeStages(),
+        windowStages(), fillStages(), rankFusionStages(), imageLookupStages()})
     for (const StageRow& row : family) EXPECT_TRUE(attacked.contains(std::string(row.name))) << row.name;
 }
 
