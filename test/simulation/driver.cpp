@@ -47,6 +47,13 @@ Status failureIn(bson::View error) {
   return {static_cast<ErrorCode>(error["code"].toInt64()), std::string(error["errmsg"].toStringOr())};
 }
 
+/// A disk that fails to flush may be the cause, too.
+Status failureOf(bson::View writeConcern) {
+  const Status failure = failureIn(writeConcern);
+  if (isStateChange(failure)) return failure;
+  return {ErrorCode::kWriteConcernFailed, failure.toString()};
+}
+
 bool wasCarriedOut(bson::View body) { return wire::replyStatus(body).isOK() && !body.has("writeErrors"); }
 
 /// What the reply says of the command's effect. A write whose concern fails was carried out, and may be rolled back.
@@ -55,7 +62,7 @@ DriverReply judge(bson::Document body) {
   reply.status = wire::replyStatus(body);
   const auto errors = body["writeErrors"], concern = body["writeConcernError"];
   const bool mayBeLost = wasCarriedOut(body) && concern.is(bson::Type::kDocument);
-  if (mayBeLost) reply.status = failureIn(concern.asDocument());
+  if (mayBeLost) reply.status = failureOf(concern.asDocument());
   if (reply.status.isOK() && errors.is(bson::Type::kArray))
     reply.status = failureIn(errors.asArray().first().asDocument());
   if (reply.status.isOK()) {
