@@ -15,8 +15,12 @@ class Writer(Member):
         super().__init__(*options)
         self.program = str(BIN / "service_writer")
 
+    @staticmethod
+    def asked(command):
+        return {"runAsService": 1, "database": "app", "command": command, "seconds": SECONDS}
+
     def start_writing(self, command):
-        return Background(self, "runAsService", database="app", command=command, seconds=SECONDS)
+        return Background(self, self.asked(command))
 
     def retried(self):
         return self.metrics()["transactions"]["retriedCommandsCount"]
@@ -76,7 +80,7 @@ class ServiceWrites(unittest.TestCase):
 
         def write():
             for _ in range(60):
-                reply = self.asks.ask("runAsService", database="app", command=count("many", writeConcern={"w": "majority"}), seconds=SECONDS)
+                reply = self.asks.ask(Writer.asked(count("many", writeConcern={"w": "majority"})))
                 (told if reply["ok"] and "writeConcernError" not in reply["reply"] else failed).append(reply)
                 if len(told) > 40:
                     killed.set()
