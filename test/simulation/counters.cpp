@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "messaging/bson/json.hpp"
 
@@ -77,6 +78,10 @@ Task<Outcome> Counters::run(Drivers drivers, size_t session, Kind kind, uint64_t
   const bool isOthers = reads && chance / 4 % 2 == 0;
   const uint64_t of = isOthers ? chance / 8 % sessions_ : session;
   asked.id = fmt::format("s{}c{}", of, chance / 2 % kCountersOfSession);
+  if (isOthers && !changing_.empty()) {
+    const auto& [collection, id] = *std::next(changing_.begin(), static_cast<int64_t>(chance / 8 % changing_.size()));
+    asked.collection = collection, asked.id = id;
+  }
   if (!reads && counterOf(asked).model.isVague()) asked.kind = Kind::kReadOfMember;
   Outcome outcome = Outcome::kUnknown;
   if (asked.kind == Kind::kReadOfPrimary) outcome = co_await read(drivers.primary, asked, false, wrong.dirty);
@@ -92,8 +97,10 @@ Task<Outcome> Counters::write(Driver& driver, Asked asked, uint64_t chance, bool
   const bson::Document command = commandFor(asked, safety_.write);
   const Retry retry = chance / 16 % 8 == 0 ? Retry::kNumberedOnce : safety_.writes;
   counterOf(asked).model.begin(asked.number, asked.kind == Kind::kTake);
+  const auto changing = changing_.emplace(asked.collection, asked.id).first;
   if (torn) co_await driver.run("test", command, retry);
   const DriverReply reply = co_await driver.run("test", command, retry);
+  changing_.erase(changing);
   learn(asked, driver, reply);
   if (reply.outcome == Outcome::kOk && chance / 4 % 4 == 0) {
     const uint64_t pause = chance / 128 % 2 == 0 ? 0 : chance / 256 % kLongestPauseMillis;

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,6 +80,7 @@ class Counters {
   const size_t sessions_;
   const Safety safety_;
   std::map<std::string, std::map<std::string, Counter>> counters_;  ///< by collection and _id
+  std::set<std::pair<std::string, std::string>> changing_;          ///< those of which an operation has no answer yet
   int64_t lastNumber_ = 0;
   std::string broken_;
 };

@@ -117,7 +117,10 @@ Task<Outcome> DataSessions::onItems(Session* session, std::string* kind, uint64_
 
 /// Now and then the primary is told to keep images in the other way: both are mixed in one history.
 Task<Outcome> DataSessions::onCounters(Session* session, std::string* kind, WorkSpec work, uint64_t chance) {
-  const uint64_t place = chance % Counters::kKinds.size();
+  // A primary that is cut off keeps all who write waiting; some sessions only read, and see what it shows.
+  constexpr uint64_t kReads = 2;
+  const bool onlyReads = session->place % 4 == 3;
+  const uint64_t place = onlyReads ? Counters::kKinds.size() - 1 - chance % kReads : chance % Counters::kKinds.size();
   *kind = Counters::kKinds[place];
   const uint64_t rest = chance / Counters::kKinds.size();
   if (rest % 16 == 0) {
