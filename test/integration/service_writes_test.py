@@ -63,7 +63,8 @@ class ServiceWrites(unittest.TestCase):
         self.assertEqual((reply["value"]["n"], reply.get("writeConcernError")), (1, None), reply)
         self.everybody_has("once", 1)
 
-    def test_a_write_that_the_next_primary_does_not_have_is_done_there(self):
+    def test_a_write_that_no_majority_had_is_there_once(self):
+        """What the others had fetched and not applied, they may apply or not."""
         with Frozen(self.asks), Frozen(self.next):
             waiting = self.asks.start_writing(count("lost", writeConcern={"w": "majority"}))
             self.assertTrue(eventually(lambda: self.counted(self.old, "lost") == 1))
