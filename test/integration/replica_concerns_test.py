@@ -31,6 +31,9 @@ class Concerns(unittest.TestCase):
         self.rest = self.group.others(self.primary)
         self.client = client_of(self.group)
         self.addCleanup(self.client.close)
+        # What the last test has cut off is a secondary at first, and then rolls back what it wrote alone: it has a later write once that is over.
+        self.client.settled.get_collection("items", write_concern=ALL).insert_one({})
+        self.assertTrue(eventually(lambda: all(m.hello().get("secondary") for m in self.rest), 60), "they serve reads")
         self.items = self.client[self.id().rsplit(".", 1)[-1][:40]].get_collection("items", write_concern=MAJORITY)
 
     def on(self, member, level="local"):
@@ -88,10 +91,12 @@ class Concerns(unittest.TestCase):
         self.assertEqual(caught.exception.details["code"], 10107)
         alone = self.isolated()
         begun = time.monotonic()
+        waiting = Background(alone, {"find": "items"}, db=self.items.database.name, readConcern={"level": "linearizable"})
         with self.assertRaises(pymongo.errors.PyMongoError) as caught:
             self.on(alone, "linearizable").find_one({"_id": 1}, max_time_ms=300)
         self.assertIn(caught.exception.code, (50, 11602, 10107))
         self.assertLess(time.monotonic() - begun, 10 * SLOWNESS)
+        self.assertIn(waiting.join().get("code"), (11602, 10107, 189), "a read without a limit waits until the primary steps down")
         self.doCleanups()
 
     def test_reads_at_one_time_stay_the_same_on_every_member_while_writes_go_on(self):

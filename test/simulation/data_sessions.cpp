@@ -40,11 +40,14 @@ DataSessions::DataSessions(Simulation& cluster, Node& machine, const Safety& saf
       registers_(safety),
       lists_(safety),
       items_(safety),
-      counters_(safety) {
+      counters_(kSessions, safety) {
   for (size_t i = 0; i < kSessions; ++i) {
-    auto driver = std::make_unique<Driver>(machine_, cluster.streams(), cluster.nodes(),
-                                           [this](const DriverReply& reply) { heard(reply); });
-    sessions_.push_back({std::move(driver), ++lastProcess_, i});
+    const auto driver = [&](Driver::Preference preference) {
+      return std::make_unique<Driver>(
+          machine_, cluster.streams(), cluster.nodes(), [this](const DriverReply& reply) { heard(reply); }, preference);
+    };
+    sessions_.push_back(
+        {driver(Driver::Preference::kPrimary), driver(Driver::Preference::kNearest), ++lastProcess_, i});
   }
 }
 
@@ -114,7 +117,10 @@ Task<Outcome> DataSessions::onItems(Session* session, std::string* kind, uint64_
 
 /// Now and then the primary is told to keep images in the other way: both are mixed in one history.
 Task<Outcome> DataSessions::onCounters(Session* session, std::string* kind, WorkSpec work, uint64_t chance) {
-  const uint64_t place = chance % Counters::kKinds.size();
+  // A primary that is cut off keeps all who write waiting; some sessions only read, and see what it shows.
+  constexpr uint64_t kReads = 2;
+  const bool onlyReads = session->place % 4 == 3;
+  const uint64_t place = onlyReads ? Counters::kKinds.size() - 1 - chance % kReads : chance % Counters::kKinds.size();
   *kind = Counters::kKinds[place];
   const uint64_t rest = chance / Counters::kKinds.size();
   if (rest % 16 == 0) {
@@ -122,14 +128,15 @@ Task<Outcome> DataSessions::onCounters(Session* session, std::string* kind, Work
         bson::doc("setParameter", 1, "storeFindAndModifyImagesInSideCollection", rest / 16 % 2 == 0);
     co_await session->driver->run("admin", way, Driver::Retry::kNever);
   }
-  const bool torn = static_cast<double>(rest / 32 % 1000) < work.torn * 1000;
-  const Outcome outcome =
-      co_await counters_.run(*session->driver, session->place, static_cast<Counters::Kind>(place), rest / 32, torn);
+  const auto thousandth = static_cast<double>(rest / 32 % 1000);
+  const Counters::Wrong wrong{thousandth < work.torn * 1000, thousandth < work.dirty * 1000};
+  const Outcome outcome = co_await counters_.run({*session->driver, *session->reader}, session->place,
+                                                 static_cast<Counters::Kind>(place), rest / 32000, wrong);
+  if (!counters_.broken().empty()) hears_.broken(kCountersHold, counters_.broken());
   co_return outcome;
 }
 
 void DataSessions::checkHistories() const {
-  if (!counters_.broken().empty()) hears_.broken(kCountersHold, counters_.broken());
   if (const auto verdict = checkers::checkLinearizable(registers_.history()); !verdict.holds())
     hears_.broken(kRegistersHold, verdict.broken);
   if (const auto verdict = checkers::checkCausal(registers_.history()); !verdict.holds())

@@ -33,7 +33,7 @@ class DataSessions {
   bool ask(const WorkSpec& work, uint64_t chance);
   bool isQuiet() const;
   const Items& items() const { return items_; }
-  const Counters& counters() const { return counters_; }
+  Counters& counters() { return counters_; }
   /// In the end: whether the histories hold, and whether enough was done in that time, at least so many operations a
   /// second, and of each kind that share of what was begun.
   void check(Duration time, double leastRate, double leastShare) const;
@@ -41,6 +41,7 @@ class DataSessions {
  private:
   struct Session {
     std::unique_ptr<Driver> driver;
+    std::unique_ptr<Driver> reader;  ///< of any member that serves reads
     int process = 0;
     size_t place = 0;  ///< among the sessions
     bool isBusy = false;

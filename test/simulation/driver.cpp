@@ -43,25 +43,37 @@ bool isStateChange(const Status& status) {
                      [&](ErrorCode code) { return status == code; });
 }
 
-/// What the reply says of the command's effect.
+Status failureIn(bson::View error) {
+  return {static_cast<ErrorCode>(error["code"].toInt64()), std::string(error["errmsg"].toStringOr())};
+}
+
+/// A disk that fails to flush may be the cause, too.
+Status failureOf(bson::View writeConcern) {
+  const Status failure = failureIn(writeConcern);
+  if (isStateChange(failure)) return failure;
+  return {ErrorCode::kWriteConcernFailed, failure.toString()};
+}
+
+bool wasCarriedOut(bson::View body) { return wire::replyStatus(body).isOK() && !body.has("writeErrors"); }
+
+/// What the reply says of the command's effect. A write whose concern fails was carried out, and may be rolled back.
 DriverReply judge(bson::Document body) {
   DriverReply reply;
   reply.status = wire::replyStatus(body);
-  const auto errors = body["writeErrors"];
-  if (reply.status.isOK() && errors.is(bson::Type::kArray)) {
-    const bson::View first = errors.asArray().first().asDocument();
-    reply.status = Status(static_cast<ErrorCode>(first["code"].toInt64()), std::string(first["errmsg"].toStringOr()));
-  }
-  if (reply.status.isOK() && body.view().has("writeConcernError"))
-    reply.status = Status(ErrorCode::kWriteConcernFailed, "the write may be lost");
+  const auto errors = body["writeErrors"], concern = body["writeConcernError"];
+  const bool mayBeLost = wasCarriedOut(body) && concern.is(bson::Type::kDocument);
+  if (mayBeLost) reply.status = failureOf(concern.asDocument());
+  if (reply.status.isOK() && errors.is(bson::Type::kArray))
+    reply.status = failureIn(errors.asArray().first().asDocument());
   if (reply.status.isOK()) {
     reply.outcome = Outcome::kOk;
   } else {
     const auto meaning = std::find_if(std::begin(kMeanings), std::end(kMeanings),
                                       [&](const Meaning& one) { return reply.status == one.code; });
     reply.isExplained = meaning != std::end(kMeanings);
-    if (reply.isExplained) reply.outcome = meaning->outcome;
+    if (reply.isExplained && !mayBeLost) reply.outcome = meaning->outcome;
   }
+  reply.mayPass = isStateChange(reply.status);
   reply.body = std::move(body);
   return reply;
 }
@@ -69,8 +81,8 @@ DriverReply judge(bson::Document body) {
 }  // namespace
 
 Task<DriverReply> Driver::run(std::string database, bson::Document command, Retry retry) {
-  if (retry == Retry::kNumbered) command = lastNumbered_ = numbered(command);
-  const int most = retry == Retry::kNever ? 0 : retry == Retry::kOnce ? 1 : kMostRetries;
+  if (retry >= Retry::kNumbered) command = lastNumbered_ = numbered(command);
+  const int most = retry == Retry::kOnce ? 1 : retry == Retry::kNumbered ? kMostRetries : 0;
   DriverReply reply = co_await attempt(std::move(database), std::move(command), most);
   if (listener_) listener_(reply);
   co_return reply;
@@ -91,29 +103,35 @@ bson::Document Driver::numbered(const bson::Document& command) {
 }
 
 Task<DriverReply> Driver::attempt(std::string database, bson::Document command, int mostRetries) {
-  DriverReply lost;
-  bool isUncertain = false;  // an earlier attempt may have been carried out
+  DriverReply before;  // what is known of the attempts so far
   for (int attempt = 0;; ++attempt) {
-    lost.status = co_await select();
-    if (!lost.status.isOK()) {
-      if (!isUncertain) lost.outcome = Outcome::kFailed;  // nothing was sent that could be carried out
-      lost.isExplained = false;                           // no fault lasts as long
-      co_return lost;
+    before.status = co_await select();
+    const bool isUncertain = before.followsUnanswered || !before.earlier.empty();
+    if (!before.status.isOK()) {
+      if (!isUncertain) before.outcome = Outcome::kFailed;  // nothing was sent that could be carried out
+      before.isExplained = false;                           // no fault lasts as long
+      co_return before;
     }
     auto body = co_await exchange(database, command);
-    if (body.isOK()) {
-      DriverReply reply = judge(std::move(*body));
-      const bool mayPass = isStateChange(reply.status);
-      if (mayPass) drop();
-      if (mayPass && isUncertain && reply.outcome == Outcome::kFailed) reply.outcome = Outcome::kUnknown;
-      if (attempt >= mostRetries || !mayPass) co_return reply;
-      isUncertain |= reply.outcome == Outcome::kUnknown;
+    if (!body.isOK()) {
+      drop();
+      before.status = body.status();
+      before.mayPass = true;
+      if (attempt >= mostRetries) co_return before;
+      before.followsUnanswered = true;
       continue;
     }
-    drop();
-    isUncertain = true;
-    lost.status = body.status();
-    if (attempt >= mostRetries) co_return lost;
+    DriverReply reply = judge(std::move(*body));
+    reply.connection = connections_;
+    if (reply.mayPass) drop();
+    if (attempt >= mostRetries || !reply.mayPass) {
+      if (reply.mayPass && isUncertain && reply.outcome == Outcome::kFailed) reply.outcome = Outcome::kUnknown;
+      reply.earlier = std::move(before.earlier);
+      reply.followsUnanswered = before.followsUnanswered;
+      co_return reply;
+    }
+    if (wasCarriedOut(reply.body)) before.earlier.push_back(std::move(reply.body));
+    else before.followsUnanswered |= reply.outcome == Outcome::kUnknown;
   }
 }
 
@@ -131,7 +149,10 @@ Task<Status> Driver::select() {
       transport_ = std::move(*opened);
       reader_ = std::make_shared<wire::FrameReader>();
       const auto greeting = co_await exchange("admin", hello);
-      if (greeting.isOK() && isWanted(*greeting)) co_return Status::OK();
+      if (greeting.isOK() && isWanted(*greeting)) {
+        ++connections_;
+        co_return Status::OK();
+      }
       drop();
     }
     co_await machine_.sleepFor(kPauseBetweenGreetings);

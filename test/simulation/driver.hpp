@@ -22,6 +22,14 @@ struct DriverReply {
   /// Whether a server that keeps its promises may give this answer to a well-formed command, with whatever has failed
   /// around it.
   bool isExplained = true;
+  /// There was no answer, or one by which a driver selects a server anew: it may be answered otherwise when it is sent
+  /// again.
+  bool mayPass = false;
+  /// Replies to earlier attempts that were carried out, and may be rolled back: their write concern failed.
+  std::vector<bson::Document> earlier;
+  /// Of an earlier attempt nobody knows whether it was carried out, nor what the reply was.
+  bool followsUnanswered = false;
+  uint64_t connection = 0;  ///< of the driver's connections, on which the reply came; 0: none did
 };
 
 /// A driver's session on a machine of the simulation: one connection that speaks the wire protocol, opened to a server
@@ -30,7 +38,8 @@ class Driver {
  public:
   /// Whether a command whose connection broke, or whose server changed its role, is sent again: a read once, a write
   /// with the number of its session some times, to the same or another server, of which one carries it out.
-  enum class Retry { kNever, kOnce, kNumbered };
+  /// A numbered write that is given up goes once.
+  enum class Retry { kNever, kOnce, kNumbered, kNumberedOnce };
   static constexpr int kMostRetries = 4;
 
   /// Which servers are selected: the primary, or any that serves reads.
@@ -52,6 +61,7 @@ class Driver {
   Task<DriverReply> repeat(std::string database);
   /// The server that was selected last.
   const std::string& server() const { return server_; }
+  Future<Done> pause(Duration time) { return machine_.sleepFor(time); }
   TimePoint now() const { return machine_.environment().now(); }
 
  private:
@@ -73,7 +83,8 @@ class Driver {
   std::shared_ptr<transport::Transport> transport_;
   std::shared_ptr<wire::FrameReader> reader_;
   int32_t lastRequest_ = 0;
-  bson::Document session_;  ///< {id: UUID}; made with the first numbered command
+  uint64_t connections_ = 0;  ///< to servers that were what is wanted
+  bson::Document session_;    ///< {id: UUID}; made with the first numbered command
   int64_t lastNumber_ = 0;
   bson::Document lastNumbered_;  ///< command
 };

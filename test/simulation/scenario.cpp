@@ -89,6 +89,7 @@ WorkSpec readWorkload(TableReader table, ProgramKind program) {
   work.every = table.span("every", {usual / 2, usual * 3 / 2});
   if (work.every.most < 1ms) table.complain("'every' must be 1ms at least");
   if (work.kind == WorkKind::kRegisters || work.kind == WorkKind::kCounters) work.torn = table.number("torn", 0, 1, 0);
+  if (work.kind == WorkKind::kCounters) work.dirty = table.number("dirty", 0, 1, 0);
   if (work.kind == WorkKind::kStepDowns) work.force = table.number("force", 0, 1, 0.3);
   if (work.kind == WorkKind::kStepDowns || work.kind == WorkKind::kFreezes)
     work.period = table.span("period", {1s, 5s});

@@ -85,6 +85,7 @@ struct WorkSpec {
   /// For tests of the checks. Registers: the share of compare-and-sets that are a find and an update; counters: of
   /// operations that are carried out twice.
   double torn = 0;
+  double dirty = 0;  ///< likewise, counters: the share of majority reads that are local ones
 };
 
 /// What runs on the nodes: the programs of scenarios.
