@@ -1,6 +1,7 @@
 #include "actors/server/session_catalog.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -36,6 +37,7 @@ struct SessionCatalog::Family : std::enable_shared_from_this<Family> {
   OperationContext* user = nullptr;
   std::vector<WaiterPtr> waiters;
   size_t statements = 0;  ///< of its sessions, when it was checked in last
+  int64_t moved = 0;      ///< when it became the last in the order of use
   size_t countStatements() const {
     size_t sum = parent.size() + history.size();
     for (const auto& [key, child] : children) sum += child.size();
@@ -150,7 +152,7 @@ Task<StatusWith<SessionCatalog::CheckedOut>> SessionCatalog::checkOut(Node& node
   FamilyPtr family;  // one that is killed while an operation waits may be forgotten before the operation goes on
   {
     const std::lock_guard lock(mutex_);
-    Family& found = find(session);
+    Family& found = find(session, now);
     const int64_t ticket = ++lastTicket_;
     const sessions::CheckOutWanted wish{ticket, session.childKey(), session.txnNumber.value_or(sessions::kNoNumber),
                                         now};
@@ -195,15 +197,22 @@ SessionCatalog::CheckedOut SessionCatalog::handOver(const Environment& environme
   return out;
 }
 
-SessionCatalog::Family& SessionCatalog::find(const SessionId& session) {
+/// The order of use is kept by the second: a family that is used all the time need not be moved with each use.
+SessionCatalog::Family& SessionCatalog::find(const SessionId& session, int64_t now) {
+  constexpr int64_t kMoveEvery = TimePoint::duration(std::chrono::seconds(1)).count();
   const auto key = session.familyBytes();
   if (const auto known = byKey_.find({key.data(), key.size()}); known != byKey_.end()) {
-    byUse_.splice(byUse_.end(), byUse_, known->second);
-    return **known->second;
+    Family& family = **known->second;
+    if (now - family.moved >= kMoveEvery) {
+      byUse_.splice(byUse_.end(), byUse_, known->second);
+      family.moved = now;
+    }
+    return family;
   }
   makeRoom();
   byUse_.push_back(std::make_shared<Family>(session.familyKey(), *tables_));
   byKey_.emplace(byUse_.back()->key, std::prev(byUse_.end()));
+  byUse_.back()->moved = now;
   return *byUse_.back();
 }
 

@@ -177,7 +177,7 @@ class SessionCatalog final : public storage::WriteObserver {
   using Actions = sessions::SessionLife::Actions;
 
   // With the lock held.
-  Family& find(const storage::SessionId& session);
+  Family& find(const storage::SessionId& session, int64_t now);
   static FamilyRow rowOf(const Family& family);
   void makeRoom();
   bool isFull() const { return byUse_.size() >= kMostSessions; }
