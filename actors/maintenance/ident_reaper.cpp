@@ -7,7 +7,7 @@ namespace troupe::maintenance {
 
 namespace {
 constexpr auto kReapEvery = std::chrono::milliseconds(250);
-/// Checkpoints that are asked for because most tables are open.
+/// From the end of a checkpoint to the next one that is asked for because most tables are open.
 constexpr auto kCheckpointsApart = std::chrono::seconds(5);
 }  // namespace
 
@@ -22,16 +22,23 @@ void IdentReaper::watchOpenTables(storage::Engine& engine) {
   const auto statistics = engine.statistics();
   if (!storage::areMostTablesOpen(statistics)) return;
   catalog_->pool().closeIdle();
-  const TimePoint now = environment().now();
-  if (!asked_ || now - *asked_ >= kCheckpointsApart) {
-    asked_ = now;
-    tell(checkpointer_, local(CheckpointNow{}));
-  }
-  if (statistics.openTablesRefused == refused_ || !refusalLines_.admit(now)) return;
+  askForCheckpoint(statistics);
+  if (statistics.openTablesRefused == refused_ || !refusalLines_.admit(environment().now())) return;
   log_->warning(log::Component::kStorage, 7003002, "ident-reaper",
                 "Tables were not created or opened because as many are open as the limit of open files allows",
                 bson::doc("limit", statistics.openTablesLimit, "refused", statistics.openTablesRefused - refused_));
   refused_ = statistics.openTablesRefused;
+}
+
+/// Only while a checkpoint lets some go, and some time after the last one has ended, whoever asked for it.
+void IdentReaper::askForCheckpoint(const storage::EngineStatistics& statistics) {
+  const bool helps = catalog_->reaper().size() > 0 || statistics.openTablesRefused != refusedWhenAsked_;
+  const TimePoint now = environment().now();
+  if (std::exchange(checkpoints_, statistics.checkpoints) != statistics.checkpoints) lastCheckpoint_ = now;
+  if (!helps || askedAt_ == statistics.checkpoints || now - lastCheckpoint_ < kCheckpointsApart) return;
+  askedAt_ = statistics.checkpoints;
+  refusedWhenAsked_ = statistics.openTablesRefused;
+  tell(checkpointer_, local(CheckpointNow{}));
 }
 
 /// Where the journal covers all tables (CatalogHooks::replicated is false) dropped tables go at once: there are no

@@ -1,5 +1,4 @@
 #pragma once
-#include <optional>
 #include <utility>
 
 #include "actors/kernel/actor.hpp"
@@ -30,12 +29,16 @@ class IdentReaper final : public Actor {
  private:
   void reap();
   void watchOpenTables(storage::Engine& engine);
+  void askForCheckpoint(const storage::EngineStatistics& statistics);
   storage::Catalog* catalog_;
   log::Log* log_;
   const Address checkpointer_;
   storage::BackgroundGate* const gate_;
   int64_t dropped_ = 0, refused_ = 0;
-  std::optional<TimePoint> asked_;  ///< for a checkpoint, last
+  int64_t checkpoints_ = 0;  ///< taken, at the last look
+  int64_t askedAt_ = -1;     ///< as many had been taken when one was asked for
+  int64_t refusedWhenAsked_ = 0;
+  TimePoint lastCheckpoint_{};
   log::LineLimit refusalLines_;
 };
 

@@ -20,6 +20,9 @@ namespace files = std::filesystem;
 
 constexpr std::string_view kPrefix = "WiredTigerLog.";
 constexpr size_t kChecksumAt = 4;
+constexpr size_t kFlagsAt = 8;  ///< two bytes, and two that are not used
+constexpr uint32_t kMostFlags = 3;
+constexpr size_t kMostSummed = size_t{1} << 30;  ///< bytes of what looks like records, in one search
 constexpr size_t kSector = 512;
 
 bool isZero(std::string_view bytes) { return bytes.find_first_not_of('\0') == std::string_view::npos; }
@@ -47,13 +50,15 @@ uint32_t numberOf(const std::string& path) {
   return static_cast<uint32_t>(std::strtoul(path.c_str() + at, nullptr, 10));
 }
 
-/// `next` is where records go on within the file; in another file they go on behind a record of any length.
-bool mayHaveEnded(const LogFile& file, size_t end, size_t next) {
-  if (next != LogFile::kNone) return file.isUnwritten(end, next);
+/// Whether records may end at `end` although others follow, in this file or in another one: what should be there was
+/// not written, or in part.
+bool mayEnd(const LogFile& file, size_t end) {
   const size_t left = file.bytes().size() - end;
   if (left < LogFile::kHeaderBytes || isZero(file.bytes().substr(end))) return true;
   const size_t length = std::max<size_t>(numberIn(file.bytes(), end), LogFile::kUnit);
-  return file.isUnwritten(end, end + std::min(left, length));
+  if (length <= left && file.isUnwritten(end, end + length)) return true;
+  const size_t next = file.nextRecord(end);
+  return next != LogFile::kNone && file.isUnwritten(end, next);
 }
 
 Status damaged(const std::string& path, size_t at) {
@@ -88,10 +93,16 @@ size_t LogFile::endOfRecords(size_t at) const {
   return std::min(at, bytes_.size());
 }
 
-/// The engine fills up a record before it notes its length: what is no multiple is none, and need not be summed up.
+/// Lengths are multiples of 128, only two flags exist, and a part of the header is not used. What looks like a header
+/// in documents would cost a checksum each, so there is a bound.
 size_t LogFile::nextRecord(size_t at) const {
-  for (at = roundUp(at, kUnit); at + kHeaderBytes <= bytes_.size(); at += kUnit)
-    if (numberIn(bytes_, at) % kUnit == 0 && recordAt(at) > 0) return at;
+  size_t summed = 0;
+  for (at = roundUp(at, kUnit); at + kHeaderBytes <= bytes_.size() && summed < kMostSummed; at += kUnit) {
+    const size_t length = numberIn(bytes_, at);
+    if (length % kUnit != 0 || length > bytes_.size() - at || numberIn(bytes_, at + kFlagsAt) > kMostFlags) continue;
+    if (recordAt(at) > 0) return at;
+    summed += length;
+  }
   return kNone;
 }
 
@@ -100,7 +111,7 @@ bool LogFile::isUnwritten(size_t from, size_t to) const {
   if (isZero(bytes.substr(from, std::min(kUnit, to - from)))) return true;
   for (size_t sector = from / kSector * kSector; sector < to; sector += kSector) {
     const size_t begin = std::max(from, sector), end = std::min(to, sector + kSector);
-    if (end - begin > kUnit && isZero(bytes.substr(begin, end - begin))) return true;
+    if (end - begin >= kUnit && isZero(bytes.substr(begin, end - begin))) return true;
   }
   return false;
 }
@@ -122,17 +133,18 @@ std::vector<std::string> logFiles(const std::string& folder) {
   return found;
 }
 
+/// The recovery begins at the checkpoint that the turtle file names, or at an older one of which a record behind it
+/// tells. So the file before is read too.
 Status checkLog(const WiredTigerOptions& options) {
-  const LogPlace checkpoint = checkpointInLog(options.path);
+  const uint32_t checkpoint = checkpointInLog(options.path);
   std::vector<std::string> paths = logFiles(options.path + "/journal");
-  std::erase_if(paths, [&](const std::string& path) { return numberOf(path) < checkpoint.file; });
+  std::erase_if(paths, [&](const std::string& path) { return numberOf(path) + 1 < checkpoint; });
   for (size_t i = 0; i < paths.size(); ++i) {
     TROUPE_ASSIGN(const LogFile file, LogFile::read(paths[i]));
-    const size_t end = file.endOfRecords(numberOf(paths[i]) == checkpoint.file ? checkpoint.offset : 0);
-    const size_t next = file.nextRecord(end);
-    const bool isLast = next == LogFile::kNone && i + 1 == paths.size();
-    if (!isLast && !mayHaveEnded(file, end, next)) return damaged(paths[i], end);
-    if (next != LogFile::kNone) return {};  // the engine ends here
+    const size_t end = file.endOfRecords(0);
+    const bool goesOn = i + 1 < paths.size() || file.nextRecord(end) != LogFile::kNone;
+    if (goesOn && !mayEnd(file, end)) return damaged(paths[i], end);
+    if (file.nextRecord(end) != LogFile::kNone) return {};  // the engine ends here
   }
   return {};
 }

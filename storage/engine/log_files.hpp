@@ -28,8 +28,9 @@ class LogFile {
   size_t endOfRecords(size_t at) const;
   /// Where the first whole record begins that is not before `at`; kNone.
   size_t nextRecord(size_t at) const;
-  /// Whether bytes between two whole records may never have been written, as a kill or a power cut leaves them: two
-  /// threads wrote, and the first was not done. A sector of zeros tells it, for those that fill up a record are fewer.
+  /// Whether some of these bytes may never have been written, as a kill or a power cut leaves them: files are filled
+  /// with zeros when they are made, and records reach the disk by pages and sectors, in any order. Zeros to the end of
+  /// a sector tell it: the engine fills up records with other bytes. Those of a document may be taken for them.
   bool isUnwritten(size_t from, size_t to) const;
 
   /// Puts length and checksum in front of `body`.
@@ -44,9 +45,9 @@ std::vector<std::string> logFiles(const std::string& folder);
 
 /// Whether the log holds whole records from the last checkpoint on. The engine takes whatever is no record for the end
 /// of the log, since a kill may leave that, and would drop without a word what follows. Here it is an end only if
-/// nothing follows, or if it may never have been written; then nothing that was acknowledged follows. Damage of the
-/// last record cannot be told from a kill. Before the engine is opened. *Blocks*: reads the log. Errors:
-/// DataCorruptionDetected.
+/// nothing follows, or if it may never have been written; then nothing that was acknowledged follows. What cannot be
+/// told from a kill: damage of the last record, zeros in the place of records, a file that ends too early. Before the
+/// engine is opened. *Blocks*: reads the log. Errors: DataCorruptionDetected.
 Status checkLog(const WiredTigerOptions& options);
 
 }  // namespace troupe::storage

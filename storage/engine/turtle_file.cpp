@@ -1,7 +1,6 @@
 #include "storage/engine/turtle_file.hpp"
 
-#include <cinttypes>
-#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -59,14 +58,10 @@ Status checkTurtleFile(const std::string& directory) {
               "from another member"};
 }
 
-LogPlace checkpointInLog(const std::string& directory) {
+uint32_t checkpointInLog(const std::string& directory) {
   const auto config = metadataConfig(directory + "/WiredTiger.turtle");
   const std::string place = config ? configValue(*config, "checkpoint_lsn").value_or("") : "";
-  LogPlace found;
-  unsigned long offset = 0;
-  if (std::sscanf(place.c_str(), "%" SCNu32 ",%lu", &found.file, &offset) != 2) return {};
-  found.offset = offset;
-  return found;
+  return static_cast<uint32_t>(std::strtoul(place.c_str(), nullptr, 10));  // "file,offset"
 }
 
 }  // namespace troupe::storage

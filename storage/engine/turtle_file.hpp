@@ -1,5 +1,4 @@
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -14,12 +13,7 @@ namespace troupe::storage {
 /// Requires the directory lock. Errors: ManualInterventionRequired (it is missing), DataCorruptionDetected.
 Status checkTurtleFile(const std::string& directory);
 
-/// A place in the engine's log: number of the file, and bytes within it.
-struct LogPlace {
-  uint32_t file = 0;
-  size_t offset = 0;
-};
-/// From where on a recovery reads the log, as the file says; its beginning where it does not.
-LogPlace checkpointInLog(const std::string& directory);
+/// The number of the log's file in which the last checkpoint of the metadata lies; 0 where the turtle file names none.
+uint32_t checkpointInLog(const std::string& directory);
 
 }  // namespace troupe::storage

@@ -94,12 +94,12 @@ WiredTigerConnection::~WiredTigerConnection() {
 /// Within a repair first the tables are mended that stop the recovery; only if that does not help the engine may cut
 /// its log, which costs all tables what came last.
 Status WiredTigerConnection::open() {
-  if (options_.journalEnabled && !options_.salvageMetadata) TROUPE_TRY(checkLog(options_));
   const auto tell = [this](const std::string& line) {
     if (options_.onMessage) options_.onMessage(WiredTigerOptions::Level::kNotice, line);
   };
-  if (options_.salvageMetadata && options_.journalEnabled) {
-    const Status sound = checkLogEnd(options_);
+  if (options_.journalEnabled) {
+    const Status sound = checkLog(options_);
+    if (!sound.isOK() && !options_.salvageMetadata) return sound;
     if (!sound.isOK()) tell("What follows in the log is given up, writes of any collection: " + sound.reason());
   }
   Status opened = openWith("");

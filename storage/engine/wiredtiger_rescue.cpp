@@ -300,6 +300,4 @@ StatusWith<int> rescueTablesBeforeRecovery(const WiredTigerOptions& options, con
   return Rescue(options, mark).run();
 }
 
-Status checkLogEnd(const WiredTigerOptions& options) { return LogEnd(journalOf(options)).find(); }
-
 }  // namespace troupe::storage

@@ -15,9 +15,4 @@ namespace troupe::storage {
 /// own files or the end of the log are damaged, or nothing of a table can be salvaged; OutOfDiskSpace.
 StatusWith<int> rescueTablesBeforeRecovery(const WiredTigerOptions& options, const RepairMark& mark);
 
-/// Whether the last file of the log is sound up to its end. The engine takes a place without a record for the end, also
-/// where more follows. After a kill that may be so without damage: two threads wrote, and the first was not done; then
-/// nothing that was acknowledged follows. Before the engine is opened. Errors: DataCorruptionDetected.
-Status checkLogEnd(const WiredTigerOptions& options);
-
 }  // namespace troupe::storage

@@ -164,7 +164,12 @@ OplogEntry OplogWriter::noteOf(const Logged& logged, bson::View image, const OpT
 Status OplogWriter::write(RecoveryUnit& unit, std::span<const Logged> logged) {
   if (isGrouped(unit)) {
     Group& group = Group::of(*this, unit);
-    for (const Logged& each : logged) TROUPE_TRY(group.add(each.operation));
+    for (const Logged& each : logged) {
+      if (each.statement && unit.operation()->retryable)  // the entry would not name it: a retry would execute it again
+        return {ErrorCode::kIllegalOperation,
+                "a numbered write has an entry of its own, so it cannot be one of a group"};
+      TROUPE_TRY(group.add(each.operation));
+    }
     return Status::OK();
   }
   Rows entries(logged.size());

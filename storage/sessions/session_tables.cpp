@@ -5,8 +5,10 @@
 #include <optional>
 #include <utility>
 
+#include "messaging/errors/invariant.hpp"
 #include "storage/keys/key_string.hpp"
 #include "storage/operation/operation_context.hpp"
+#include "storage/sessions/retryable_writes.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::storage {
@@ -32,6 +34,13 @@ class AtTimeOfEntry {
   const WriteMode mode_;
   const std::optional<bson::Timestamp> time_;
 };
+
+/// Two that put documents of a session beside each other would each miss what the other has done.
+void requireAlone(const OperationContext& operation, bson::View session) {
+  const bool applies = operation.writeMode() == WriteMode::kApplied;
+  const bool has = operation.retryable && operation.retryable->session().bytes() == session.bytes();
+  invariant(applies || has, "records are put by the operation that has the session, or from the log");
+}
 
 /// `_id` of a session's document: an element is a part of a document.
 bson::Document keyOf(bson::View session) { return bson::doc("_id", session); }
@@ -69,6 +78,7 @@ Status SessionTables::putDocument(RecoveryUnit& unit, const Namespace& ns, bson:
                                   bson::Timestamp time, Place& place) const {
   const CollectionPtr collection = catalog_.find(ns);
   if (!collection) return {ErrorCode::kNamespaceNotFound, "the collection " + ns.toString() + " has been dropped"};
+  requireAlone(*unit.operation(), document["_id"].asDocument());
   const AtTimeOfEntry at(*unit.operation(), time);
   std::optional<RecordCursor> stands;
   if (place.document.empty()) TROUPE_TRY(locate(*collection, unit, document["_id"], place, stands));

@@ -30,7 +30,8 @@ class SessionTables {
   };
 
   /// Puts the record in the place of the session's older one; a later one stays. Within a unit of work, at the time of
-  /// the session's last write. Errors: NamespaceNotFound (the collection has gone); WriteConflict and its kin.
+  /// the session's last write, by an operation that has the session checked out or that carries out entries of the log;
+  /// for others throws BrokenInvariant. Errors: NamespaceNotFound (the collection has gone); WriteConflict and its kin.
   Status put(RecoveryUnit& unit, const SessionRecord& record, Place& place) const;
   /// The same for an image, at its time.
   Status put(RecoveryUnit& unit, const ImageRecord& record, Place& place) const;

@@ -24,10 +24,10 @@ int64_t HistoryWindow::oldest(int64_t stable, int64_t wanted, int64_t wallNow) c
 }
 
 /// Eviction sets in at the target, and brings the share back to about there.
-bool HistoryWindow::isPressed(const storage::EngineStatistics& statistics) {
+bool HistoryWindow::isPressed(const storage::EngineStatistics& statistics, bool dropsWait) {
   const bool isFull = statistics.cacheBytesMax > 0 &&
                       statistics.cacheBytesDirty * 1000 >= statistics.cacheBytesMax * storage::kDirtyTargetPercent * 9;
-  return isFull || storage::areMostTablesOpen(statistics);
+  return isFull || (dropsWait && storage::areMostTablesOpen(statistics));
 }
 
 }  // namespace troupe::supervisors

@@ -235,7 +235,7 @@ Status NodeAssembly::Parts::openOplog() {
     TROUPE_TRY(endOfLog->set(replicated->visibility.get()));  // before any write may leave a hole behind
   }
   replicated->slots.resetTo(replicated->visibility.get());
-  progress->onStable(stableTimeSetter(*engine, parameters, *environment));
+  progress->onStable(stableTimeSetter(*catalog, parameters, *environment));
   TROUPE_TRY(startTimes(*catalog, *oplog, *storageSessions, *progress, lacksData));
   cappedWaiters.followOplog(replicated->visibility, shown->uuid());
   return Status::OK();

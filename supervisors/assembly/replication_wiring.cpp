@@ -127,13 +127,14 @@ Status startTimes(storage::Catalog& catalog, const storage::OplogStore& oplog, s
   return beginHistory(catalog.engine(), oplog, sessions);
 }
 
-std::function<void(const OpTime&)> stableTimeSetter(storage::Engine& engine, const server::Parameters& parameters,
+std::function<void(const OpTime&)> stableTimeSetter(storage::Catalog& catalog, const server::Parameters& parameters,
                                                     const Environment& environment) {
   struct Kept {
     std::mutex mutex;
     HistoryWindow window;
   };
-  return [&engine, &parameters, &environment, kept = std::make_shared<Kept>()](const OpTime& stable) {
+  return [&catalog, &engine = catalog.engine(), &parameters, &environment,
+          kept = std::make_shared<Kept>()](const OpTime& stable) {
     if (stable == OpTime{}) return;
     (void)engine.setStableTimestamp(stable.timestamp);
     const int64_t wanted = parameters.minSnapshotHistoryWindowInSeconds.load();
@@ -141,7 +142,8 @@ std::function<void(const OpTime&)> stableTimeSetter(storage::Engine& engine, con
     const auto wallNow = std::chrono::duration_cast<std::chrono::seconds>(environment.wallNow().time_since_epoch());
     const std::lock_guard lock(kept->mutex);
     HistoryWindow& window = kept->window;
-    if (window.isDue(now)) window.look(HistoryWindow::isPressed(engine.statistics()), wanted, now);
+    if (window.isDue(now))
+      window.look(HistoryWindow::isPressed(engine.statistics(), catalog.reaper().size() > 0), wanted, now);
     const int64_t oldest = window.oldest(stable.timestamp.seconds, wanted, wallNow.count());
     if (oldest > 0) (void)engine.setOldestTimestamp({static_cast<uint32_t>(oldest), stable.timestamp.increment});
   };

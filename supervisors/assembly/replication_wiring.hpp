@@ -41,7 +41,7 @@ Status startTimes(storage::Catalog& catalog, const storage::OplogStore& oplog, s
                   replication::ReplicationProgress& progress, bool lacksData);
 
 /// What is stable for the engine, and the history that it keeps (HistoryWindow). All three outlive it.
-std::function<void(const OpTime&)> stableTimeSetter(storage::Engine& engine, const server::Parameters& parameters,
+std::function<void(const OpTime&)> stableTimeSetter(storage::Catalog& catalog, const server::Parameters& parameters,
                                                     const Environment& environment);
 
 }  // namespace troupe::supervisors

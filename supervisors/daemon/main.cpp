@@ -1,8 +1,8 @@
 #include "supervisors/daemon/daemon.hpp"
 
-/// Read by jemalloc when it starts; MALLOC_CONF in the environment goes before it. What was freed goes back to the
-/// system within a quarter of a second instead of ten: else operations that take and leave their memory quickly keep
-/// twice as much of it as the node allows all of them together.
+/// Read by jemalloc when it starts; MALLOC_CONF in the environment goes before it. A thread that frees and allocates
+/// gives back to the system what has been free for a quarter of a second, instead of ten: otherwise the process keeps,
+/// beside what operations have, as much again that they had a moment ago, and their limit bounds half of it only.
 extern "C" {
 extern const char* malloc_conf;
 const char* malloc_conf = "dirty_decay_ms:250";

@@ -68,8 +68,9 @@ TEST_F(HistoryWindowTest, PressureIsWhatTheEngineWritesPagesFor) {
   EXPECT_FALSE(HistoryWindow::isPressed({}));
   EXPECT_FALSE(HistoryWindow::isPressed({.cacheBytesDirty = 44, .cacheBytesMax = 1000}));
   EXPECT_TRUE(HistoryWindow::isPressed({.cacheBytesDirty = 45, .cacheBytesMax = 1000}));
-  EXPECT_FALSE(HistoryWindow::isPressed({.openTables = 74, .openTablesLimit = 100}));
-  EXPECT_TRUE(HistoryWindow::isPressed({.openTables = 75, .openTablesLimit = 100})) << "dropped tables are history";
+  EXPECT_FALSE(HistoryWindow::isPressed({.openTables = 74, .openTablesLimit = 100}, true));
+  EXPECT_TRUE(HistoryWindow::isPressed({.openTables = 75, .openTablesLimit = 100}, true));
+  EXPECT_FALSE(HistoryWindow::isPressed({.openTables = 100, .openTablesLimit = 100}, false)) << "none is history";
 }
 
 }  // namespace troupe::supervisors
