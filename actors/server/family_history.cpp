@@ -42,7 +42,8 @@ StatusWith<bool> FamilyHistory::readParent(storage::OperationContext& operation,
                                            const storage::SessionTables& tables, const RetryableWrites& parent,
                                            bool isKnown) {
   if (hasParent_) return true;
-  if (isKnown) {
+  // Of one that has begun a later number, and was refused it, nothing is remembered of this one.
+  if (isKnown && parent.number() <= number_) {
     if (parent.number() == number_) merge(parent);
     hasParent_ = true;
     return true;

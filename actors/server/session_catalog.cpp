@@ -141,6 +141,7 @@ StatusWith<bool> SessionCatalog::CheckedOut::bringFamilyUpToDate(OperationContex
     TROUPE_ASSIGN(isKnown, history.readParent(operation, log, tables, family_->parent, knowsParent));
   }
   if (isKnown) writes_->setFamily(&history.statements());
+  knowsFamily_ = isKnown;
   return isKnown;
 }
 
@@ -290,7 +291,7 @@ void SessionCatalog::checkIn(const CheckedOut& session) {
   Family& family = *session.family_;
   writes.setFamily(nullptr);
   family.history.endReading();
-  if (writes.isLoaded()) family.history.add(session.numberOfFamily(), writes, session.isChild_, kMostStatements);
+  if (session.knowsFamily_) family.history.add(session.numberOfFamily(), writes, session.isChild_, kMostStatements);
   // What an operation has not read to its end is read from its beginning by the next one.
   const bool isLarge = writes.size() > kMostStatements || !writes.isLoaded();
   const int64_t now = ticksOf(session.environment_->coarseNow());

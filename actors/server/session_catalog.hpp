@@ -66,6 +66,7 @@ class SessionCatalog final : public storage::WriteObserver {
           writes_(other.writes_),
           ticket_(other.ticket_),
           isChild_(other.isChild_),
+          knowsFamily_(other.knowsFamily_),
           retryOf_(other.retryOf_) {}
     CheckedOut& operator=(CheckedOut&& other) noexcept {
       std::swap(catalog_, other.catalog_);
@@ -74,6 +75,7 @@ class SessionCatalog final : public storage::WriteObserver {
       std::swap(writes_, other.writes_);
       std::swap(ticket_, other.ticket_);
       std::swap(isChild_, other.isChild_);
+      std::swap(knowsFamily_, other.knowsFamily_);
       std::swap(retryOf_, other.retryOf_);
       return *this;
     }
@@ -107,6 +109,7 @@ class SessionCatalog final : public storage::WriteObserver {
     storage::RetryableWrites* writes_ = nullptr;
     int64_t ticket_ = 0;
     bool isChild_ = false;
+    mutable bool knowsFamily_ = false;  ///< `bringFamilyUpToDate` has ended: what it has done since counts for others
     int64_t retryOf_ = sessions::kNoNumber;  ///< SessionId::txnNumber
   };
 

@@ -47,14 +47,18 @@ Status RetryableWrites::loadMore(OperationContext& operation, const OplogStore& 
   RecoveryUnit& unit = operation.recoveryUnit();
   for (int read = 0; read < kPiece && !isLoaded(); ++read) {
     TROUPE_TRY(operation.checkForInterrupt(operation.started()));  // kills alone: there is no clock here
-    const OpTime place = std::exchange(next_, {});
+    const OpTime place = next_;  // until its entry counts: what fails has not been read to its end
     TROUPE_ASSIGN(const auto document, entryAt(unit, log, place));
     if (!document) {
       isComplete_ = false;
+      next_ = {};
       break;
     }
     TROUPE_ASSIGN(const OplogEntry entry, OplogEntry::parse(*document));
-    if (entry.txnNumber != number_) break;
+    if (entry.txnNumber != number_) {
+      next_ = {};
+      break;
+    }
     TROUPE_TRY(reserve(operation, entry.statements.size()));
     if (statements_.empty() && !entry.statements.empty()) lastStatement_ = entry.statements.back();
     for (const int32_t statement : entry.statements) statements_.emplace(statement, place);

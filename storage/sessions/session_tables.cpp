@@ -146,13 +146,14 @@ StatusWith<int64_t> SessionTables::highestNumber(RecoveryUnit& unit, bson::View 
   return std::max(record.txnNumber, ofChild);
 }
 
-/// Children {id, uid, txnNumber, txnUUID} lie behind their parent in the index of `_id`, in the order of the numbers.
+/// Children {id, uid, txnNumber, txnUUID} lie behind their parent in the index of `_id`, in the order of the numbers,
+/// also those of the greatest number.
 StatusWith<int64_t> SessionTables::highestNumberOfChildren(RecoveryUnit& unit, bson::View parent) const {
   constexpr int64_t kNone = -1;
   const CollectionPtr collection = catalog_.find(transactionsNamespace());
   if (!collection || !collection->idIndex()) return kNone;
   bson::Builder last;
-  last.appendAll(parent).append("txnNumber", std::numeric_limits<int64_t>::max());
+  last.appendAll(parent).append("txnNumber", std::numeric_limits<int64_t>::max()).append("txnUUID", bson::MaxKey{});
   const bson::Document id = last.finish();
   const bson::Document wanted = keyOf(id);
   key_string::Builder key;

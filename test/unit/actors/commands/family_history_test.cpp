@@ -1,6 +1,8 @@
 // Statements of a retryable write that are sent again through another session of the family (SES-017).
 #include "test/unit/actors/commands/child_session_fixture.hpp"
 
+#include <limits>
+
 namespace troupe::commands {
 using namespace server;
 
@@ -57,6 +59,14 @@ TEST_F(FamilyHistoryTest, IsReadAgainInAnotherTermAndWhenTheFamilyWasForgotten) 
   expectRetried(kSecond, lsid('f', 4), 0);
   forgetFamily();
   expectRetried(kInsert, lsid('g', 4), 0);
+}
+
+TEST_F(FamilyHistoryTest, ChildrenOfTheGreatestNumberAreFound) {
+  constexpr auto kGreatest = std::numeric_limits<int64_t>::max();
+  expectNew(kInsert, lsid('c', kGreatest), 0);
+  beginTerm();
+  expectRetried(kInsert, lsid(), kGreatest);
+  EXPECT_EQ(documents(), 1u);
 }
 
 /// The parent's present number is older, so it has done nothing under that of the child.
