@@ -10,6 +10,14 @@
 
 namespace troupe::storage {
 
+namespace {
+
+/// A child whose id has the number of a retryable write of its parent does parts of that one alone, under whatever
+/// numbers of its own: they are one history.
+bool isPartOfOneWrite(bson::View session) { return session.has("txnNumber"); }
+
+}  // namespace
+
 void RetryableWrites::forget() {
   number_ = -1;
   lastWrite_ = {};
@@ -28,8 +36,8 @@ Status RetryableWrites::load(OperationContext& operation, int64_t wanted) {
   TROUPE_ASSIGN(const SessionRecord record, SessionRecord::parse(found));
   number_ = record.txnNumber;
   lastWrite_ = record.lastWrite;
-  if (number_ != wanted) return begin(wanted);  // its statements are over, or `wanted` is
-  next_ = record.lastWrite;
+  if (number_ != wanted) TROUPE_TRY(begin(wanted));  // its statements are over, or `wanted` is
+  next_ = lastWrite_;
   return Status::OK();
 }
 
@@ -55,7 +63,7 @@ Status RetryableWrites::loadMore(OperationContext& operation, const OplogStore& 
       break;
     }
     TROUPE_ASSIGN(const OplogEntry entry, OplogEntry::parse(*document));
-    if (entry.txnNumber != number_) {
+    if (entry.txnNumber != number_ && !isPartOfOneWrite(session_)) {
       next_ = {};
       break;
     }
@@ -78,7 +86,7 @@ Status RetryableWrites::begin(int64_t number) {
                                                " because a newer retryable write with txnNumber " +
                                                std::to_string(number_) + " has already started on this session."};
   if (number == number_) return Status::OK();
-  forget();
+  if (!isPartOfOneWrite(session_)) forget();
   number_ = number;
   return Status::OK();
 }

@@ -61,6 +61,19 @@ TEST_F(FamilyHistoryTest, IsReadAgainInAnotherTermAndWhenTheFamilyWasForgotten) 
   expectRetried(kInsert, lsid('g', 4), 0);
 }
 
+TEST_F(FamilyHistoryTest, WhatAChildDidUnderAnEarlierNumberOfItsOwnCounts) {
+  expectNew(kInsert, lsid('c', 4), 0);
+  expectNew(kSecond, lsid('c', 4), 1);
+  expectRetried(kInsert, lsid('c', 4), 1);
+  forgetFamily();
+  expectRetried(kInsert, lsid('d', 4), 0);
+  forgetFamily();
+  expectRetried(kInsert, lsid('c', 4), 2);
+  beginTerm();
+  expectRetried(kInsert, lsid(), 4);
+  EXPECT_EQ(documents(), 2u);
+}
+
 TEST_F(FamilyHistoryTest, ChildrenOfTheGreatestNumberAreFound) {
   constexpr auto kGreatest = std::numeric_limits<int64_t>::max();
   expectNew(kInsert, lsid('c', kGreatest), 0);
