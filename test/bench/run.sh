@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every benchmark against a private PostgreSQL, a private Redis and a private trouped, prints the table and writes
 # build/bench/results.json. Called by ./dev bench after it has built the programs.
-#   test/bench/run.sh [--quick] [--only PART]...    parts: actors locks sessions links machines storage echo find insert ycsb memory fairness (wire: echo find insert)
+#   test/bench/run.sh [--quick] [--only PART]...    parts: actors locks sessions limits links machines storage echo find insert ycsb memory fairness (wire: echo find insert)
 #   test/bench/run.sh --targets [--only PART]...    only says which programs that needs
 # TROUPE_BENCH_DIR: where the databases put their data (a disk, not memory); /var/tmp when not set.
 set -euo pipefail
@@ -18,15 +18,15 @@ while [[ $# -gt 0 ]]; do
     --only)
       case ${2:-} in
         wire) steps+=(echo find insert) ;;
-        actors | locks | sessions | links | machines | storage | echo | find | insert | ycsb | memory | fairness) steps+=("$2") ;;
+        actors | locks | sessions | limits | links | machines | storage | echo | find | insert | ycsb | memory | fairness) steps+=("$2") ;;
         *) echo "bench: no such part: ${2:-}" >&2; exit 2 ;;
       esac
       shift ;;
-    *) echo "usage: $0 [--quick] [--only actors|locks|sessions|links|machines|storage|wire|echo|find|insert|ycsb|memory|fairness]..." >&2; exit 2 ;;
+    *) echo "usage: $0 [--quick] [--only actors|locks|sessions|limits|links|machines|storage|wire|echo|find|insert|ycsb|memory|fairness]..." >&2; exit 2 ;;
   esac
   shift
 done
-[[ ${#steps[@]} -gt 0 ]] || steps=(actors locks sessions links machines storage echo find insert ycsb memory fairness)
+[[ ${#steps[@]} -gt 0 ]] || steps=(actors locks sessions limits links machines storage echo find insert ycsb memory fairness)
 # wanted PART...: whether one of them is.
 wanted() {
   local part
@@ -37,6 +37,7 @@ if [[ $targets == yes ]]; then
   if wanted actors; then echo actor_bench; fi
   if wanted locks; then echo lock_bench; fi
   if wanted sessions; then echo session_bench; fi
+  if wanted limits; then echo limit_bench; fi
   if wanted links; then echo link_bench; echo cursor_bench; fi
   if wanted machines; then echo machine_bench; fi
   if wanted storage; then echo storage_bench; fi
@@ -151,6 +152,7 @@ started=$SECONDS
 if wanted actors; then measure "Actors" actor_bench; fi
 if wanted locks; then measure "Locks" lock_bench; fi
 if wanted sessions; then measure "Sessions" session_bench; fi
+if wanted limits; then measure "Budgets and interrupt checks" limit_bench; fi
 if wanted links; then measure "Links against a bare echo" link_bench --rounds "$rounds" --seconds "$seconds"; measure "Remote cursors" cursor_bench --directory "$work" --rounds "$rounds" --seconds "$seconds"; fi
 if wanted machines; then measure "State machines against raw WiredTiger" machine_bench --directory "$work" --rounds "$rounds" --seconds "$seconds"; fi
 if wanted storage; then measure "Storage against raw WiredTiger" storage_bench --directory "$work" --rounds "$rounds" --documents "$documents"; fi

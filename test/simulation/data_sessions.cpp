@@ -54,7 +54,9 @@ DataSessions::DataSessions(Simulation& cluster, Node& machine, const Safety& saf
 void DataSessions::heard(const DriverReply& reply) const {
   if (reply.status.isOK()) return;
   hears_.ended(std::string(errorName(reply.status.code())));
-  if (!reply.isExplained) hears_.broken(kAnswersExplained, reply.status.toString());
+  const bool lacksHistory = reply.status == ErrorCode::kIncompleteTransactionHistory;
+  if (!reply.isExplained || (lacksHistory && !hears_.mayLackHistory))
+    hears_.broken(kAnswersExplained, reply.status.toString());
 }
 
 bool DataSessions::isQuiet() const {

@@ -26,6 +26,7 @@ class DataSessions {
   struct Hears {
     std::function<void(const std::string& refused)> ended;  ///< an operation; "" for one that was done
     Broken broken;
+    bool mayLackHistory = false;  ///< members join: their logs begin later than writes that sessions may send again
   };
   DataSessions(Simulation& cluster, Node& machine, const Safety& safety, Hears hears);
 

@@ -31,7 +31,7 @@ const std::vector<std::string>& ReplicaSet::invariantNames() {
     made.emplace_back(MemberReads::kInvariant);
     made.emplace_back(LogAudit::kInvariant);
     made.emplace_back(kAnswersExplained);
-    for (const char* name : {kRegistersHold, kSessionsHold, kListsHold, kCountersHold, kWorkIsDone,
+    for (const char* name : {kRegistersHold, kSessionsHold, kListsHold, kCountersHold, kServiceWritesHold, kWorkIsDone,
                              SetData::kSameEverywhere, SetData::kNothingLost})
       made.emplace_back(name);
     return made;

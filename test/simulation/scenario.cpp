@@ -47,12 +47,14 @@ const std::vector<std::string>& faultNames() {
 const std::vector<std::string> kShapes = {"one-way", "isolate", "halves", "many-way"};
 const std::vector<std::string> kPrograms = {"replica-set", "lease-service",
                                             "data-node"};  // in the order of ProgramKind
-const std::vector<std::string> kWorkloads = {"step-downs", "step-ups",     "reconfigs",      "freezes",
-                                             "documents",  "member-reads", "lease-handoffs", "joins",
-                                             "registers",  "lists",        "items",          "counters"};
+const std::vector<std::string> kWorkloads = {
+    "step-downs", "step-ups",  "reconfigs", "freezes", "documents", "member-reads",  "lease-handoffs",
+    "joins",      "registers", "lists",     "items",   "counters",  "service-writes"};
+
+constexpr WorkKind kTorn[] = {WorkKind::kRegisters, WorkKind::kCounters, WorkKind::kServiceWrites};
 
 bool goesWith(ProgramKind program, WorkKind work) {
-  if (work == WorkKind::kCounters) return program == ProgramKind::kReplicaSet;
+  if (work >= WorkKind::kCounters) return program == ProgramKind::kReplicaSet;
   if (work >= WorkKind::kRegisters) return program != ProgramKind::kLeaseService;
   if (work == WorkKind::kStepDowns) return program != ProgramKind::kDataNode;
   if (work == WorkKind::kHandoffs) return program == ProgramKind::kLeaseService;
@@ -88,7 +90,7 @@ WorkSpec readWorkload(TableReader table, ProgramKind program) {
   const auto usual = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(1 / rate));
   work.every = table.span("every", {usual / 2, usual * 3 / 2});
   if (work.every.most < 1ms) table.complain("'every' must be 1ms at least");
-  if (work.kind == WorkKind::kRegisters || work.kind == WorkKind::kCounters) work.torn = table.number("torn", 0, 1, 0);
+  if (std::ranges::count(kTorn, work.kind) > 0) work.torn = table.number("torn", 0, 1, 0);
   if (work.kind == WorkKind::kCounters) work.dirty = table.number("dirty", 0, 1, 0);
   if (work.kind == WorkKind::kStepDowns) work.force = table.number("force", 0, 1, 0.3);
   if (work.kind == WorkKind::kStepDowns || work.kind == WorkKind::kFreezes)

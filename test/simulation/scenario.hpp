@@ -74,7 +74,8 @@ enum class WorkKind {
   kRegisters,
   kLists,
   kItems,
-  kCounters
+  kCounters,
+  kServiceWrites
 };
 
 struct WorkSpec {
@@ -82,8 +83,8 @@ struct WorkSpec {
   Span every;
   double force = 0;  ///< step-downs: the share that does not wait for anyone
   Span period;       ///< step-downs, freezes: for how long the node will not stand
-  /// For tests of the checks. Registers: the share of compare-and-sets that are a find and an update; counters: of
-  /// operations that are carried out twice.
+  /// For tests of the checks. Registers: the share of compare-and-sets that are a find and an update; counters and
+  /// writes of services: of operations that are carried out twice.
   double torn = 0;
   double dirty = 0;  ///< likewise, counters: the share of majority reads that are local ones
 };

@@ -14,9 +14,9 @@ constexpr double kLeastDone = 0.2;
 constexpr double kLeastRate = 2;
 
 /// What all members hold alike: also what a retry is known by. (Images are not: those that a replay makes are marked.)
-constexpr std::pair<const char*, const char*> kCompared[] = {{"test", "items"},     {"test", "lists"},
-                                                             {"test", "registers"}, {"test", "counters"},
-                                                             {"test", "recorded"},  {"config", "transactions"}};
+constexpr std::pair<const char*, const char*> kCompared[] = {
+    {"test", "items"},    {"test", "lists"},    {"test", "registers"},     {"test", "counters"},
+    {"test", "recorded"}, {"test", "services"}, {"config", "transactions"}};
 
 /// A member that is down or no secondary answers nothing: it is asked again.
 bson::Document findAllOf(const char* collection) {
@@ -45,7 +45,7 @@ bool SetData::isReady() {
 }
 
 Task<void> SetData::makeCollections() {
-  for (const char* collection : {"lists", "registers", "items", "counters", "recorded"}) {
+  for (const char* collection : {"lists", "registers", "items", "counters", "recorded", "services"}) {
     const bool records = collection == std::string_view("recorded");
     for (bool exists = false; !exists;) {
       const bson::Document create = bson::doc("create", collection, "writeConcern", majority(),
@@ -85,20 +85,29 @@ Task<void> SetData::compareMembers() {
   if (byNode.size() == members_.size()) difference_ = checkers::compareReplicas(byNode).broken;
   same_ = difference_.empty();
   if (same_) {
-    auto& contents = byNode.begin()->second;
-    std::string lost = sessions_.items().compare(contents["test.items"]);
-    for (const char* collection : Counters::kCollections)
-      if (lost.empty()) lost = sessions_.counters().compare(collection, contents[std::string("test.") + collection]);
+    const std::string lost = lostOf(byNode.begin()->second);
     cluster_.note(TraceEvent::Kind::kNote, "", "audit", lost.empty() ? "finds all well" : "finds", lost);
     if (!lost.empty()) hears_.broken(kNothingLost, lost);
   }
   comparing_ = false;
 }
 
+std::string SetData::lostOf(checkers::Contents& contents) {
+  std::string lost = sessions_.items().compare(contents["test.items"]);
+  for (const char* collection : Counters::kCollections)
+    if (lost.empty()) lost = sessions_.counters().compare(collection, contents[std::string("test.") + collection]);
+  if (const std::string broken = services_.compare(contents["test.services"]); !broken.empty())
+    hears_.broken(kServiceWritesHold, broken);
+  return lost;
+}
+
 /// Members may take a moment to get the last entries: a difference counts when it does not go away in time.
 std::string SetData::whyNotDone(Duration faultsEndAfter) {
-  if (!sessions_.isQuiet()) return "an operation still runs";
-  if (!std::exchange(checked_, true)) sessions_.check(faultsEndAfter, kLeastRate, kLeastDone);
+  if (!sessions_.isQuiet() || !services_.isQuiet()) return "an operation still runs";
+  if (!std::exchange(checked_, true)) {
+    sessions_.check(faultsEndAfter, kLeastRate, kLeastDone);
+    services_.check(kLeastDone, hears_.broken);
+  }
   if (same_) return {};
   if (!std::exchange(comparing_, true)) machine_.start(compareMembers());
   return std::string(kSameEverywhere) + ": " + difference_;

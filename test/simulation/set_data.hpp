@@ -7,6 +7,7 @@
 
 #include "test/checkers/comparison.hpp"
 #include "test/simulation/data_sessions.hpp"
+#include "test/simulation/service_writes.hpp"
 
 namespace troupe::sim {
 
@@ -25,18 +26,23 @@ class SetData {
   bool isReady();
   /// Begins an operation; false if the session that `chance` chooses has one.
   bool ask(const WorkSpec& work, uint64_t chance) { return sessions_.ask(work, chance); }
+  /// Begins a write by a service of that node.
+  void writeAsService(NodeLife& life, bool torn) { services_.begin(life, torn); }
   /// Empty when no operation runs, all members hold the same, and the histories hold; to be asked again and again.
   std::string whyNotDone(Duration faultsEndAfter);
 
  private:
   Task<void> makeCollections();
   Task<void> compareMembers();
+  /// What was acknowledged and the documents of all members contradict; empty if nothing does.
+  std::string lostOf(checkers::Contents& contents);
   Task<StatusWith<checkers::Contents>> contentsOf(Driver* driver);
 
   Simulation& cluster_;
   Node& machine_;
   const DataSessions::Hears hears_;
   DataSessions sessions_;
+  ServiceWrites services_;
   std::unique_ptr<Driver> anyPrimary_;
   std::vector<std::unique_ptr<Driver>> members_;  ///< one for each node
   bool making_ = false, made_ = false, comparing_ = false, same_ = false, checked_ = false;

@@ -40,11 +40,12 @@ bool SetWorkload::prepare(Duration atMost) {
   return !data_ || cluster_.runUntil([&] { return data_->isReady(); }, end - cluster_.elapsed());
 }
 
-void SetWorkload::makeData() {
+void SetWorkload::makeData(bool membersJoin) {
   data_ = std::make_unique<SetData>(
-      cluster_,
-      DataSessions::Hears{[this](const std::string& refused) { countAnswer(refused); },
-                          [this](const char* invariant, const std::string& why) { set_.breakIt(invariant, why); }});
+      cluster_, DataSessions::Hears{
+                    .ended = [this](const std::string& refused) { countAnswer(refused); },
+                    .broken = [this](const char* invariant, const std::string& why) { set_.breakIt(invariant, why); },
+                    .mayLackHistory = membersJoin});
 }
 
 void SetWorkload::ask(const WorkSpec& work) {
@@ -62,6 +63,7 @@ void SetWorkload::ask(const WorkSpec& work) {
     case WorkKind::kCounters:
       if (data_->ask(work, random_() >> 8)) countAsked();
       return;
+    case WorkKind::kServiceWrites: return askForServiceWrite(work);
     default: return;  // of another program
   }
 }
@@ -98,6 +100,13 @@ void SetWorkload::askForRead() {
         cluster_, set_, [this](const std::string& refused) { countAnswer(refused); },
         [this](const char* invariant, const std::string& why) { set_.breakIt(invariant, why); });
   if (reads_->ask(random_() >> 8)) countAsked();
+}
+
+void SetWorkload::askForServiceWrite(const WorkSpec& work) {
+  const std::string node = anyWorking();
+  if (node.empty()) return;
+  countAsked();
+  data_->writeAsService(cluster_.life(node), share(random_) < work.torn);
 }
 
 void SetWorkload::askForReconfig() {

@@ -15,7 +15,8 @@ class SetWorkload final : public Workload {
  public:
   SetWorkload(const Scenario& scenario, Simulation& cluster, ReplicaSet& set, uint64_t seed)
       : Workload(scenario, cluster, seed), set_(set) {
-    if (std::ranges::any_of(scenario.workloads, [](const WorkSpec& work) { return isOfData(work.kind); })) makeData();
+    if (std::ranges::any_of(scenario.workloads, [](const WorkSpec& work) { return isOfData(work.kind); }))
+      makeData(scenario.topology.joiners > 0);
   }
 
   /// Initiates the set, and waits for its first primary and until all members have data.
@@ -25,12 +26,13 @@ class SetWorkload final : public Workload {
 
  private:
   static bool isOfData(WorkKind kind) { return kind >= WorkKind::kRegisters; }
-  void makeData();
+  void makeData(bool membersJoin);
   void ask(const WorkSpec& work) override;
   void askForStepDown(const WorkSpec& work);
   void askForStepUp();
   void askForDocument();
   void askForRead();
+  void askForServiceWrite(const WorkSpec& work);
   void askForReconfig();
   /// The next node without data becomes a member.
   void askForJoin();

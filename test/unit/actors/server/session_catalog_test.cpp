@@ -1,5 +1,7 @@
 #include "actors/server/session_catalog.hpp"
 
+#include <cstring>
+
 #include "test/unit/actors/commands/primary_node.hpp"
 
 namespace troupe::server {
@@ -203,6 +205,29 @@ TEST_F(SessionCatalogTest, WhatIsUsedOrWaitedForIsNotForgotten) {  // SES-011
 }
 
 /// A rollback, or an initial sync, of a node that had been primary.
+TEST_F(SessionCatalogTest, FamiliesUnusedForLongestGiveWayToNewOnes) {
+  const auto isRemembered = [&](char id) { return catalog.family(keyOf(id).bytes()).has_value(); };
+  const auto use = [&](const SessionId& session) {
+    Use one(context);
+    begin(one, session);
+  };
+  for (const char id : {'a', 'b', 'c'}) use(sessionOf(id));
+  SessionId other = sessionOf('x');
+  for (size_t i = 3; i < SessionCatalog::kMostSessions; ++i) {
+    std::memcpy(other.id.data(), &i, sizeof i);
+    use(other);
+  }
+  server.node.advance(5s);
+  use(sessionOf('a'));
+  ASSERT_EQ(catalog.size(), SessionCatalog::kMostSessions);
+  for (const char id : {'d', 'e'}) use(sessionOf(id));
+  EXPECT_TRUE(isRemembered('a')) << "it was used again";
+  EXPECT_FALSE(isRemembered('b'));
+  EXPECT_FALSE(isRemembered('c'));
+  EXPECT_TRUE(isRemembered('d') && isRemembered('e'));
+  EXPECT_EQ(catalog.size(), SessionCatalog::kMostSessions);
+}
+
 TEST_F(SessionCatalogTest, WhenAllIsInvalidOperationsEndAndOthersReadAgain) {  // SES-013
   Use use(context), waiting(context);
   begin(use, sessionOf('a'));
