@@ -23,7 +23,11 @@ StatusWith<bool> FamilyHistory::readChildren(storage::OperationContext& operatio
   if (!toRead_) {
     TROUPE_ASSIGN(toRead_, tables.childrenOf(operation.recoveryUnit(), parent, number_));
   }
-  while (reading_ || !toRead_->empty()) {
+  for (size_t read = 0; reading_ || !toRead_->empty(); ++read) {
+    if (read == kChildrenInATurn) {
+      operation.recoveryUnit().abandonSnapshot();
+      return false;
+    }
     if (!reading_) {
       reading_ = std::make_unique<RetryableWrites>(std::move(toRead_->back()), tables);
       toRead_->pop_back();
@@ -65,6 +69,8 @@ StatusWith<bool> FamilyHistory::readOne(storage::OperationContext& operation, co
     operation.recoveryUnit().abandonSnapshot();
     return false;
   }
+  TROUPE_TRY(memory_.grow(operation.services().memory,
+                          static_cast<int64_t>((size() + reading_->size()) * RetryableWrites::kBytesOfStatement)));
   merge(*reading_);
   reading_.reset();
   return true;

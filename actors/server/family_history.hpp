@@ -30,10 +30,10 @@ class FamilyHistory {
   StatusWith<bool> readParent(storage::OperationContext& operation, const storage::OplogStore& log,
                               const storage::SessionTables& tables, const storage::RetryableWrites& parent,
                               bool isKnown);
-  /// The operation has ended, perhaps while it read.
-  void endReading() {
-    toRead_.reset();
-    reading_.reset();
+  /// The operation has ended, perhaps while it read. Who remembers the family counts its statements from now on.
+  void endUse() {
+    endReading();
+    memory_.reset();
   }
   /// An operation has ended that executed statements, of a child or of the parent, under that number of the parent.
   void add(int64_t number, const storage::RetryableWrites& done, bool isChild, size_t most);
@@ -42,12 +42,19 @@ class FamilyHistory {
   size_t size() const { return statements_.places.size(); }
 
  private:
+  static constexpr size_t kChildrenInATurn = 64;
+
+  void endReading() {
+    toRead_.reset();
+    reading_.reset();
+  }
   StatusWith<bool> readOne(storage::OperationContext& operation, const storage::OplogStore& log);
   void merge(const storage::RetryableWrites& done);
 
   int64_t number_ = -1;
   Stamp stamp_;
   storage::FamilyStatements statements_;
+  storage::MemoryReservation memory_;             ///< of them, while an operation has the family
   bool hasChildren_ = false, hasParent_ = false;  ///< they are among the statements
   std::optional<std::vector<bson::Document>> toRead_;
   std::unique_ptr<storage::RetryableWrites> reading_;

@@ -290,7 +290,7 @@ void SessionCatalog::checkIn(const CheckedOut& session) {
   RetryableWrites& writes = *session.writes_;
   Family& family = *session.family_;
   writes.setFamily(nullptr);
-  family.history.endReading();
+  family.history.endUse();
   if (session.knowsFamily_) family.history.add(session.numberOfFamily(), writes, session.isChild_, kMostStatements);
   // What an operation has not read to its end is read from its beginning by the next one.
   const bool isLarge = writes.size() > kMostStatements || !writes.isLoaded();

@@ -24,6 +24,9 @@ struct FamilyStatements {
 /// out. What an operation writes counts once it has committed.
 class RetryableWrites {
  public:
+  /// Of a statement in the table, with the allocator's share.
+  static constexpr size_t kBytesOfStatement = 100;
+
   /// `session`: its whole id. `tables` outlives it.
   RetryableWrites(bson::Document session, const SessionTables& tables)
       : session_(std::move(session)), tables_(tables) {}
@@ -89,8 +92,6 @@ class RetryableWrites {
 
  private:
   static constexpr int kPiece = 512;
-  /// Of a statement in the table, with the allocator's share.
-  static constexpr size_t kBytesOfStatement = 100;
 
   const bson::Document session_;
   const SessionTables& tables_;

@@ -159,26 +159,38 @@ TEST_F(FamilyHistoryTest, WhereTheLogOfAChildIsTruncatedNobodyKnows) {
   EXPECT_EQ(codeOf(kInsert, lsid('d', 4), 0), kIncomplete);
 }
 
-/// Nothing is read of the storage for a session that has no children, once its family is known.
-TEST_F(FamilyHistoryTest, ASessionWithoutChildrenReadsNothing) {
-  const auto reads = [&](const bson::Document& session, int64_t number) {
-    storage::OperationContext operation(server.server->operations, storage::OperationOrigin::kClient, 0,
-                                        server.time->now());
+class FamilyReadTest : public FamilyHistoryTest {
+ protected:
+  /// Takes the session, and reads what its family has done: how many turns that takes.
+  int turns(storage::OperationContext& operation, const bson::Document& session, int64_t number) {
     auto wanted = storage::SessionId::parse(session);
     auto taken = catalog().checkOut(server.node, operation, *wanted);
     auto out = server.node.wait(std::move(taken));
     EXPECT_TRUE(out.isOK());
-    if (!out.isOK()) return true;
+    if (!out.isOK()) return 0;
+    const storage::OplogStore& log = *server.server->oplog;
     const int64_t own = wanted->isChild() ? 0 : number;
-    EXPECT_TRUE(out->bringUpToDate(operation, *server.server->oplog, termOf(server), own).isOK());
+    EXPECT_TRUE(out->bringUpToDate(operation, log, termOf(server), own).isOK());
     EXPECT_TRUE(out->begin(operation, own).isOK());
-    while (true) {
-      const auto isKnown = out->bringFamilyUpToDate(operation, *server.server->oplog);
+    for (int turn = 1;; ++turn) {
+      const auto isKnown = out->bringFamilyUpToDate(operation, log);
       EXPECT_TRUE(isKnown.isOK());
-      if (!isKnown.isOK() || *isKnown) break;
+      reserved = server.server->operations.memory->reserved();
+      if (!isKnown.isOK() || *isKnown) return turn;
+      EXPECT_FALSE(operation.recoveryUnit().isActive());
     }
+  }
+  /// Whether that reads anything of the storage.
+  bool reads(const bson::Document& session, int64_t number) {
+    storage::OperationContext operation(server.server->operations, storage::OperationOrigin::kClient, 0,
+                                        server.time->now());
+    turns(operation, session, number);
     return operation.hasRecoveryUnit();
-  };
+  }
+  int64_t reserved = 0;  ///< of the node's memory, after the last turn
+};
+
+TEST_F(FamilyReadTest, ASessionWithoutChildrenReadsNothing) {
   expectNew(kInsert, lsid(), 3);
   EXPECT_FALSE(reads(lsid(), 3));
   EXPECT_FALSE(reads(lsid(), 4)) << "a new number";
@@ -186,6 +198,29 @@ TEST_F(FamilyHistoryTest, ASessionWithoutChildrenReadsNothing) {
   forgetFamily();
   EXPECT_TRUE(reads(lsid(), 4));
   EXPECT_FALSE(reads(lsid(), 5));
+}
+
+TEST_F(FamilyReadTest, ManyChildrenAreReadInSeveralTurnsAndCountForTheNode) {
+  constexpr int kChildren = 150, kStatements = 6;
+  for (int i = 0; i < kChildren; ++i) {
+    const std::string from = std::to_string(i * kStatements);
+    std::string ids = from;
+    for (int statement = 1; statement < kStatements; ++statement)
+      ids += ", " + std::to_string(i * kStatements + statement);
+    expectNew(R"({"insert": "c", "documents": [{}, {}, {}, {}, {}, {}], "stmtIds": [)" + ids + "]}",
+              lsid(static_cast<char>(i), 4), 0);
+  }
+  forgetFamily();
+  const storage::MemoryGovernor& memory = *server.server->operations.memory;
+  const int64_t before = memory.reserved();
+  {
+    storage::OperationContext operation(server.server->operations, storage::OperationOrigin::kClient, 0,
+                                        server.time->now());
+    EXPECT_EQ(turns(operation, lsid(), 4), 3);
+    EXPECT_GT(reserved, before);
+  }
+  EXPECT_EQ(memory.reserved(), before);
+  EXPECT_EQ(documents(), size_t{kChildren} * kStatements);
 }
 
 }  // namespace troupe::commands
