@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "actors/replication/detached_work.hpp"
+#include "actors/replication/followed_builds.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/logged_command.hpp"
@@ -19,6 +20,7 @@
 namespace troupe::replication {
 
 using storage::ApplyMode;
+using BuildStep = storage::LoggedIndexBuild::Step;
 using storage::ConflictRetry;
 using storage::EntryLock;
 using storage::HeldLock;
@@ -40,13 +42,21 @@ ConflictRetry patientRetry() { return ConflictRetry({.maxWriteConflictRetries = 
 /// The engine holds no document by itself that it could not write: what was too large for its cache fits later.
 Status toBeRetried(const Status& failure) { return storage::onSecondaryError(failure); }
 
+/// The step of an index build that the entry tells of; nothing: it is another one.
+std::optional<storage::LoggedIndexBuild> buildIn(const OplogEntry& entry) {
+  if (entry.operation.kind != storage::OplogKind::kCommand) return std::nullopt;
+  auto command = storage::parseCommand(entry.operation);
+  auto* const build = command.isOK() ? std::get_if<storage::LoggedIndexBuild>(&*command) : nullptr;
+  return build ? std::optional(std::move(*build)) : std::nullopt;
+}
+
 /// An index over documents that are there is built by a scan.
 bool scansACollection(const OplogEntry& entry, ApplyMode mode) {
   const auto command = storage::parseCommand(entry.operation);
   if (!command.isOK()) return false;
   if (mode == ApplyMode::kReplaying && std::holds_alternative<storage::LoggedCreateIndex>(*command)) return true;
   const auto* build = std::get_if<storage::LoggedIndexBuild>(&*command);
-  return build && build->step == storage::LoggedIndexBuild::Step::kCommit;
+  return build && build->step == BuildStep::kCommit;
 }
 
 std::string workPathOf(const OplogEntry& entry) {
@@ -70,6 +80,7 @@ struct BatchWriter::Holding {
   const OplogBatch batch;
   OperationContext operation;  ///< owns the locks, and does nothing
   std::vector<HeldLock> locks;
+  std::unique_ptr<storage::IndexBuilder> scanned;  ///< for the index build that the batch commits; may be null
 };
 
 /// A batch whose writers are at work. The last of them completes it.
@@ -112,7 +123,8 @@ BatchWriter::BatchWriter(const Parts& parts, const Options& options)
       options_(options),
       applier_(parts.catalog, options.mode),
       sessions_(parts.catalog, options.mode),
-      applied_(parts.applied) {}
+      applied_(parts.applied),
+      builds_(parts.builds) {}
 
 Task<Status> BatchWriter::write(OplogBatch batch) {
   TROUPE_CO_ASSIGN(const auto holding, co_await begin(std::move(batch)));
@@ -132,8 +144,10 @@ Task<Status> BatchWriter::writeDocuments(OplogBatch batch) {
 
 Task<StatusWith<std::shared_ptr<BatchWriter::Holding>>> BatchWriter::begin(OplogBatch batch) {
   begun_ = false;
+  auto scanned = co_await scannedFor(batch);
   TROUPE_CO_ASSIGN(auto wanted, locksFor(batch));
   auto holding = std::make_shared<Holding>(std::move(batch), services_);
+  holding->scanned = std::move(scanned);
   TROUPE_CO_TRY(co_await acquire(holding, std::move(wanted)));
   begun_ = true;
   co_return holding;
@@ -161,6 +175,19 @@ StatusWith<std::vector<EntryLock>> BatchWriter::locksFor(const OplogBatch& batch
   for (const auto& [uuid, ns] : collections) wanted.push_back(documentLock(*catalog, uuid, ns));
   std::ranges::sort(wanted);
   return hasSessions ? ofSessions(std::move(wanted)) : std::move(wanted);
+}
+
+Task<std::unique_ptr<storage::IndexBuilder>> BatchWriter::scannedFor(const OplogBatch& batch) const {
+  const auto build = builds_ ? buildIn(batch.entries().front()) : std::nullopt;
+  if (!build || build->step != BuildStep::kCommit) co_return nullptr;
+  co_return co_await builds_->takeScanned(build->build);
+}
+
+void BatchWriter::noteBuild(const OplogEntry& entry) const {
+  const auto build = builds_ && entry.operation.uuid ? buildIn(entry) : std::nullopt;
+  if (!build) return;
+  if (build->step == BuildStep::kStart) builds_->begin(*entry.operation.uuid, build->build);
+  else builds_->forget(build->build);
 }
 
 /// The state transition is left out: it would hold up a change of the role, which ends by draining the applier.
@@ -379,6 +406,7 @@ Task<Status> BatchWriter::writeAlone(std::shared_ptr<Holding> holding) {
     if (done.isOK() && entry->session) done = sessions_.putInUnit(*operation, {&entry, 1}, limits).status();
     if (done.isOK()) {
       noteUnit(holding->batch.entries().front(), 1, begun);
+      noteBuild(holding->batch.entries().front());
       co_return done;
     }
     const bool again = co_await retries(retry, toBeRetried(done));
@@ -390,6 +418,7 @@ Task<Status> BatchWriter::writeAlone(std::shared_ptr<Holding> holding) {
 /// What runs apart owns what it works with: the task that awaits it may go away before it has ended.
 Task<Status> BatchWriter::applyAlone(std::shared_ptr<Holding> holding, std::shared_ptr<OperationContext> operation) {
   const OplogEntry& entry = holding->batch.entries().front();
+  if (holding->scanned) co_return applier_.commitScanned(*operation, entry, *holding->scanned);
   if (!scansACollection(entry, options_.mode)) co_return applier_.apply(*operation, entry);
   std::function<Status()> work = [this, holding, operation] {
     return applier_.apply(*operation, holding->batch.entries().front());

@@ -17,6 +17,8 @@
 
 namespace troupe::replication {
 
+class FollowedBuilds;
+
 /// Consecutive entries that are made visible together. Cheap to copy; shares its stretch.
 struct OplogBatch {
   std::shared_ptr<const storage::OplogStretch> stretch;
@@ -57,6 +59,8 @@ class BatchWriter {
     storage::OperationServices services;  ///< its tickets are not asked for: an applier must not wait behind clients
     /// Hears of each unit, on the thread that wrote it; must not block. May be null.
     std::function<void(const AppliedUnit&)> applied = {};
+    /// Scans of index builds beside the batches. Null: the entries of their commits scan.
+    FollowedBuilds* builds = nullptr;
   };
   BatchWriter(const Parts& parts, const Options& options);
 
@@ -85,6 +89,8 @@ class BatchWriter {
 
   Task<StatusWith<std::shared_ptr<Holding>>> begin(OplogBatch batch);
   StatusWith<std::vector<storage::EntryLock>> locksFor(const OplogBatch& batch) const;
+  /// What has scanned for the index build that the batch commits; null: there is none.
+  Task<std::unique_ptr<storage::IndexBuilder>> scannedFor(const OplogBatch& batch) const;
   Task<Status> acquire(std::shared_ptr<Holding> holding, std::vector<storage::EntryLock> wanted);
   std::shared_ptr<storage::OperationContext> operationFor(const OplogBatch& batch) const;
 
@@ -106,6 +112,8 @@ class BatchWriter {
   /// What is kept of the sessions that wrote the entries.
   Task<Status> writeSessions(std::shared_ptr<Writing> writing, Entries entries);
   Task<Status> writeAlone(std::shared_ptr<Holding> holding);
+  /// Scans begin with the start of their build, and end with its abort.
+  void noteBuild(const storage::OplogEntry& entry) const;
   Task<Status> applyAlone(std::shared_ptr<Holding> holding, std::shared_ptr<storage::OperationContext> operation);
   void noteUnit(const storage::OplogEntry& first, size_t count, TimePoint begun);
   /// Waits before the next attempt; false: the failure is final.
@@ -119,6 +127,7 @@ class BatchWriter {
   const storage::OperationApplier applier_;
   const storage::AppliedSessions sessions_;
   const std::function<void(const AppliedUnit&)> applied_;
+  FollowedBuilds* const builds_;
   int apart_ = 0;  ///< small batches that are not tried in one unit, since one before them failed
   std::atomic<bool> begun_{false};
   std::atomic<int64_t> units_{0}, conflicts_{0};

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "storage/catalog/catalog_view.hpp"
+#include "storage/catalog/index_builder.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/oplog/document_delta.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
@@ -44,6 +45,13 @@ Status OperationApplier::apply(OperationContext& operation, const OplogEntry& en
   size_t unasked = 0;
   TROUPE_TRY(applyDocument(unit, entry.operation, written ? *written : unasked));
   return work.commit();
+}
+
+Status OperationApplier::commitScanned(OperationContext& operation, const OplogEntry& entry,
+                                       IndexBuilder& scanned) const {
+  operation.setWriteMode(WriteMode::kApplied);
+  operation.setAppliedTime(entry.opTime.timestamp);
+  return scanned.commit(operation.recoveryUnit());
 }
 
 Status OperationApplier::inUnit(RecoveryUnit& unit, const LoggedOperation& operation,

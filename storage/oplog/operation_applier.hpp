@@ -9,6 +9,7 @@
 
 namespace troupe::storage {
 
+class IndexBuilder;
 class OperationContext;
 class RecoveryUnit;
 
@@ -35,6 +36,9 @@ class OperationApplier {
   /// NamespaceExists (only kFollowing: this node's data are not those of the log); WriteConflict and its kin (to be
   /// applied again); the engine's. `written` (may be null) grows by the bytes of the documents as they become.
   Status apply(OperationContext& operation, const OplogEntry& entry, size_t* written = nullptr) const;
+  /// The commit of an index build whose collection `scanned` has read to its end, beside the entries that came
+  /// meanwhile. For kFollowing; as `apply` otherwise.
+  Status commitScanned(OperationContext& operation, const OplogEntry& entry, IndexBuilder& scanned) const;
 
  private:
   bool isReplay() const { return mode_ == ApplyMode::kReplaying; }

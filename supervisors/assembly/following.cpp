@@ -74,6 +74,12 @@ std::function<void(const replication::BatchWriter::AppliedUnit&)> slowUnits(serv
   };
 }
 
+/// The fail point that holds builds on the primary.
+bool isScanHeld(server::ServerContext& server) {
+  const auto applies = [](bson::View data) { return data["phase"].toStringOr("following") == "following"; };
+  return server.failPoints.fires("hangIndexBuild", applies).has_value();
+}
+
 replication::FlowControlSettings flowSettingsOf(const server::Parameters& parameters) {
   return {.enabled = parameters.enableFlowControl,
           .targetLagSeconds = static_cast<double>(parameters.flowControlTargetLagSeconds),
@@ -105,8 +111,9 @@ void RollbackTurn::ended() {
 Following::Following(server::ServerContext& server, storage::OperationServices services)
     : members(linkedMembers(server.node)),
       buffer(kBufferBytes),
-      writer({server.node, server.catalog.unguarded(), *server.oplog, services, slowUnits(server)}, {}),
-      copyWriter({server.node, server.catalog.unguarded(), *server.oplog, services, {}},
+      builds({server.node, server.catalog.unguarded(), services, [&server] { return isScanHeld(server); }}),
+      writer({server.node, server.catalog.unguarded(), *server.oplog, services, slowUnits(server), &builds}, {}),
+      copyWriter({server.node, server.catalog.unguarded(), *server.oplog, services},
                  {.mode = storage::ApplyMode::kReplaying}),
       fetching(std::make_shared<replication::FetcherState>(server.membership->self())),
       flow([&server] { return flowSettingsOf(server.parameters); }, server.parameters.flowControlSamplePeriod,

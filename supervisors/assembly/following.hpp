@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/replication/flow_control_state.hpp"
+#include "actors/replication/followed_builds.hpp"
 #include "actors/replication/member_figures.hpp"
 #include "actors/replication/oplog_applier.hpp"
 #include "actors/replication/oplog_fetcher.hpp"
@@ -37,6 +38,7 @@ struct Following {
 
   std::unique_ptr<replication::RemoteMembers> members;
   replication::OplogBuffer buffer;
+  replication::FollowedBuilds builds;
   replication::BatchWriter writer;
   replication::BatchWriter copyWriter;  ///< of an initial sync: what it carries out may be in the copy already
   replication::ApplierMemory applied;

@@ -375,6 +375,7 @@ MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::Sto
     signingKeys.forgetAll();
     settings.forgetAll();
     sessionCatalog.invalidateAll();
+    following->builds.forgetAll();
   };
   *following->isCopying = lacksData;
   auto rollback = wireRollback(*context, access, *oplog, *endOfLog, *membership, forget, options);

@@ -8,6 +8,7 @@
 
 #include "actors/environment/virtual_environment.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/replication/followed_builds.hpp"
 #include "actors/replication/oplog_applier.hpp"
 #include "storage/locks/lock_manager.hpp"
 #include "test/unit/storage/oplog/member_fixture.hpp"
@@ -37,16 +38,20 @@ class Follower {
     ASSERT_TRUE(opened.isOK()) << opened.status().toString();
     log = std::move(*opened);
     node = std::make_unique<Node>(NodeOptions{.name = "n2", .environment = time, .manual = true});
+    builds = std::make_unique<FollowedBuilds>(
+        FollowedBuilds::Parts{*node, *data.catalog, services(), [this] { return scansAreHeld; }});
     writer = std::make_unique<BatchWriter>(
         BatchWriter::Parts{
             *node, *data.catalog, *log, services(),
-            [this](const BatchWriter::AppliedUnit& unit) { units.emplace_back(unit.first.operation.ns, unit.count); }},
+            [this](const BatchWriter::AppliedUnit& unit) { units.emplace_back(unit.first.operation.ns, unit.count); },
+            builds.get()},
         BatchWriter::Options{
             .mode = options_.mode, .writers = options_.writers, .entriesPerWriter = 4, .unit = options_.unit});
   }
   void closeNode() {
     if (node) node->shutdown();
     writer.reset();
+    builds.reset();
     node.reset();
     log.reset();
   }
@@ -146,6 +151,8 @@ class Follower {
   OplogBuffer buffer;
   std::unique_ptr<storage::OplogStore> log;
   std::unique_ptr<Node> node;
+  std::unique_ptr<FollowedBuilds> builds;
+  bool scansAreHeld = false;
   std::unique_ptr<BatchWriter> writer;
   std::unique_ptr<ApplierMemory> memory = std::make_unique<ApplierMemory>();
   std::function<Duration()> delay;

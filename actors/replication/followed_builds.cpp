@@ -1,0 +1,200 @@
+#include "actors/replication/followed_builds.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "actors/kernel/actor.hpp"
+#include "actors/storage/storage_waits.hpp"
+#include "storage/transaction/conflict_retry.hpp"
+
+namespace troupe::replication {
+
+using storage::HeldLock;
+using storage::LockMode;
+using storage::OperationContext;
+
+namespace {
+
+/// Documents indexed in one unit of work.
+constexpr int kBatch = 256;
+/// How long a scan holds its lock at a time: so long at most a command of the log waits for it.
+constexpr auto kSlice = std::chrono::milliseconds(50);
+/// Where the cache had no room, or a test holds the scan.
+constexpr auto kPause = std::chrono::milliseconds(20);
+
+storage::OperationServices withoutTickets(storage::OperationServices services) {
+  services.admission = nullptr;
+  return services;
+}
+
+}  // namespace
+
+/// Shared by its actor, and by those that wait for its end.
+struct FollowedBuilds::Scan {
+  Scan(const storage::OperationServices& services, storage::IndexBuilder of, storage::Namespace last)
+      : operation(services, storage::OperationOrigin::kApplier),
+        builder(std::make_unique<storage::IndexBuilder>(std::move(of))),
+        ns(std::move(last)) {
+    operation.setWriteMode(storage::WriteMode::kApplied);
+  }
+
+  void end(Status status) {
+    std::vector<Promise<Status>> all;
+    {
+      const std::lock_guard lock(mutex);
+      outcome = std::move(status);
+      all.swap(waiting);
+    }
+    for (Promise<Status>& each : all) each.set(*outcome);
+  }
+  Future<Status> ended() {
+    const std::lock_guard lock(mutex);
+    Promise<Status>& promise = waiting.emplace_back();
+    auto future = promise.future();
+    if (outcome) promise.set(*outcome);
+    return future;
+  }
+
+  OperationContext operation;
+  std::unique_ptr<storage::IndexBuilder> builder;
+  storage::Namespace ns;  ///< of the collection, when it was locked last
+
+ private:
+  std::mutex mutex;
+  std::optional<Status> outcome;  ///< none: it runs
+  std::vector<Promise<Status>> waiting;
+};
+
+/// One scan, on a thread of its own.
+class FollowedBuilds::ScanActor final : public Actor {
+ public:
+  ScanActor(const Parts& parts, ScanPtr scan) : parts_(parts), scan_(std::move(scan)) {}
+  Behaviour behaviour() override { return {}; }
+  void onStart() override { start(run()); }
+  void onStopRequested() override { scan_->operation.kill(ErrorCode::kInterruptedAtShutdown); }
+  /// Also when it has failed: nobody waits for it in vain.
+  void onStop(const Status& reason) override {
+    scan_->operation.recoveryUnit().releaseSession();
+    scan_->end(hasEnded_ ? Status::OK()
+                         : Status(ErrorCode::kIndexBuildAborted, "the scan ended: " + reason.toString()));
+  }
+  bson::Document describe() const override {
+    return bson::doc("collection", scan_->ns.toString(), "documentsScanned", scan_->builder->documentsScanned(),
+                     "keysInserted", scan_->builder->keysInserted());
+  }
+
+ private:
+  Task<void> run() {
+    setPhase("scanning", "indexes the documents beside the applier");
+    for (;;) {
+      const StatusWith<bool> slice = co_await scanSlice();
+      hasEnded_ = slice.isOK() && *slice;
+      const bool passes = slice.isOK() || slice.status() == ErrorCode::kTemporarilyUnavailable ||
+                          slice.status() == ErrorCode::kWriteConflict;
+      if (hasEnded_ || !passes) break;
+      if (slice.isOK() && !isHeld()) co_await node().nextTurn();
+      else co_await sleepFor(kPause);
+    }
+    stop();
+  }
+
+  bool isHeld() const { return parts_.isHeld && parts_.isHeld(); }
+
+  Task<StatusWith<bool>> scanSlice() {
+    const TimePoint begun = environment().now();
+    const Status alive = scan_->operation.checkForInterrupt(begun);
+    if (!alive.isOK()) co_return alive;
+    if (isHeld()) co_return false;
+    auto lock = co_await lockCollection();
+    if (!lock.isOK()) co_return lock.status();
+    co_return scanUntil(begun + kSlice);
+  }
+
+  /// The collection may be renamed meanwhile.
+  Task<StatusWith<HeldLock>> lockCollection() {
+    for (;;) {
+      HeldLock lock = HeldLock::inEveryRole(scan_->operation, storage::ResourceType::kCollection, scan_->ns.toString(),
+                                            LockMode::kIX);
+      const Status held = co_await acquireLock(node(), scan_->operation, lock);
+      if (!held.isOK()) co_return held;
+      const storage::CollectionPtr collection = parts_.catalog.snapshot()->find(scan_->builder->uuid());
+      if (!collection || collection->ns() == scan_->ns) co_return StatusWith<HeldLock>(std::move(lock));
+      scan_->ns = collection->ns();
+    }
+  }
+
+  /// True at the end of the collection. Writers that are there first make a batch begin anew.
+  StatusWith<bool> scanUntil(TimePoint end) {
+    storage::RecoveryUnit& unit = scan_->operation.recoveryUnit();
+    StatusWith<bool> outcome = false;
+    do {
+      storage::ConflictRetry retry({.immediateRetries = 1'000, .maxWriteConflictRetries = 1'000});
+      outcome = storage::writeConflictRetry(retry, unit,
+                                            [&]() -> StatusWith<bool> { return scan_->builder->step(unit, kBatch); });
+    } while (outcome.isOK() && !*outcome && environment().now() < end);
+    unit.abandonSnapshot();
+    return outcome;
+  }
+
+  const Parts& parts_;
+  const ScanPtr scan_;
+  bool hasEnded_ = false;
+};
+
+FollowedBuilds::FollowedBuilds(Parts parts) : parts_(std::move(parts)) {}
+FollowedBuilds::~FollowedBuilds() = default;
+
+void FollowedBuilds::begin(const bson::Uuid& collection, const bson::Uuid& build) {
+  const storage::CollectionPtr found = parts_.catalog.snapshot()->find(collection);
+  if (!found) return;
+  std::vector<storage::IndexSpec> specs;
+  for (const storage::IndexPtr& index : found->indexes())
+    if (!index->ready && index->buildUuid == build) specs.push_back(index->spec);
+  if (specs.empty()) return;
+  storage::IndexBuilder builder(parts_.catalog, found->ns(), std::move(specs), build);
+  builder.takeUp(collection);
+  auto scan = std::make_shared<Scan>(withoutTickets(parts_.services), std::move(builder), found->ns());
+  std::string path = "/node/replication/index-builds/";
+  {
+    const std::lock_guard lock(mutex_);
+    if (!scans_.emplace(build, scan).second) return;
+    path += std::to_string(++begun_);
+  }
+  parts_.node.spawn(path, std::make_unique<ScanActor>(parts_, std::move(scan)),
+                    {.detached = true, .type = "IndexBuildScan"});
+}
+
+FollowedBuilds::ScanPtr FollowedBuilds::find(const bson::Uuid& build) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = scans_.find(build);
+  return found == scans_.end() ? nullptr : found->second;
+}
+
+/// What a rollback has forgotten meanwhile is not there any more.
+Task<std::unique_ptr<storage::IndexBuilder>> FollowedBuilds::takeScanned(bson::Uuid build) {
+  const ScanPtr scan = find(build);
+  if (!scan) co_return nullptr;
+  auto ended = scan->ended();
+  const Status outcome = co_await ended;
+  const bool isCurrent = find(build) == scan;
+  if (isCurrent) forget(build);
+  co_return outcome.isOK() && isCurrent ? std::move(scan->builder) : nullptr;
+}
+
+void FollowedBuilds::forget(const bson::Uuid& build) {
+  const std::lock_guard lock(mutex_);
+  const auto found = scans_.find(build);
+  if (found == scans_.end()) return;
+  found->second->operation.kill(ErrorCode::kIndexBuildAborted);
+  scans_.erase(found);
+}
+
+void FollowedBuilds::forgetAll() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [build, scan] : scans_) scan->operation.kill(ErrorCode::kInterruptedDueToReplStateChange);
+  scans_.clear();
+}
+
+}  // namespace troupe::replication
