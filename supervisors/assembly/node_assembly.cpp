@@ -394,9 +394,8 @@ void NodeAssembly::Parts::stopTreeInOrder() {
   if (membership && root) handOver(*context);
   hello.beginShutdown();
   cappedWaiters.wakeAll();
-  if (root && !node->wait(stopTree(*node, root, kDrainTime))) {
+  if (root && !node->wait(stopTree(*node, root, kDrainTime)))
     log.warning(Component::kSupervision, 23378, "main", "Some actors did not stop in time and are killed");
-  }
 }
 
 void NodeAssembly::Parts::closeStorage() {
