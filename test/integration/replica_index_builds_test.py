@@ -1,0 +1,165 @@
+"""Index builds on members of real sets: scanned beside the applier, ended in every way, complete in the end."""
+import threading
+import unittest
+
+import pymongo.errors
+from pymongo.write_concern import WriteConcern
+
+from replica_set_support import MAJORITY, Background, Set, client_of
+from support import SLOWNESS, eventually
+
+EVERYWHERE = WriteConcern(w=3, wtimeout=int(30_000 * SLOWNESS))
+WANTED = [{"key": {"x": 1}, "name": "x_1"}]
+SCANS = "replication/index-builds"
+
+
+def hold(member, phase):
+    """Builds of that member that come to this point stay there; None: they go on."""
+    member.command({"configureFailPoint": "hangIndexBuild", "mode": "alwaysOn" if phase else "off", "data": {"phase": phase or ""}})
+
+
+class MemberBuilds(unittest.TestCase):
+    def fill(self, client, documents=5_000):
+        items = client.app.get_collection("items", write_concern=EVERYWHERE)
+        items.insert_many([{"_id": i, "x": i % 100, "tags": [i % 7]} for i in range(documents)])
+        return items
+
+    def begin(self, group):
+        """A build that the primary does not commit, and whose scans the others hold."""
+        primary = group.primary()
+        hold(primary, "committing")
+        for member in group.others(primary):
+            hold(member, "following")
+        building = Background(primary, {"createIndexes": "items"}, db="app", indexes=WANTED, writeConcern={"w": 1})
+        self.assertTrue(eventually(lambda: "committing" in primary.phases("services/index-builds")), primary.log_tail(20))
+        for member in group.others(primary):
+            self.assertTrue(eventually(lambda m=member: m.phases(SCANS) == ["scanning"]), member.log_tail(20))
+        return primary, building
+
+    def assert_whole(self, group, indexes=("_id_", "x_1")):
+        hashes = set()
+        for member in group.members:
+            self.assertTrue(eventually(lambda m=member: m.phases(SCANS) == []), member.log_tail(20))
+            with member.client(readPreference="secondaryPreferred") as own:
+                self.assertTrue(eventually(lambda c=own: sorted(c.app.items.index_information()) == sorted(indexes)), member.log_tail(20))
+                outcome = own.app.command("validate", "items", full=True)
+                self.assertEqual((outcome["valid"], outcome["errors"]), (True, []), member.name)
+                hashes.add((outcome["nrecords"], tuple(sorted(outcome["keysPerIndex"].items()))))
+        self.assertEqual(len(hashes), 1, hashes)
+
+    def write_beside(self, items):
+        items.insert_one({"_id": "new", "x": [5, 2000]})
+        items.update_many({"_id": {"$lt": 50}}, {"$set": {"x": 3000}})
+        items.delete_many({"_id": {"$gte": 4_900}})
+
+    def test_the_applier_goes_on_and_the_commit_awaits_the_scan(self):
+        with Set() as group:
+            group.initiate()
+            with client_of(group) as client:
+                items = self.fill(client)
+                primary, building = self.begin(group)
+                self.write_beside(items)  # acknowledged by all members
+                hold(primary, None)
+                self.assertEqual(building.join()["ok"], 1)
+                marker = client.app.get_collection("other", write_concern=WriteConcern(w=1))
+                marker.insert_one({"_id": 1})
+                held = group.others(primary)[0]
+                with held.client(readPreference="secondary") as own:
+                    self.assertFalse(eventually(lambda: own.app.other.count_documents({}), 1), "the commit comes before it")
+                for member in group.others(primary):
+                    hold(member, None)
+                items.insert_one({"_id": "last", "x": 1})
+                self.assert_whole(group)
+
+    def test_scans_meet_writes_of_every_kind(self):
+        with Set() as group:
+            group.initiate()
+            with client_of(group) as client:
+                items = self.fill(client, 40_000)
+                over = threading.Event()
+
+                def write(worker):
+                    mine = client.app.get_collection("items", write_concern=WriteConcern(w=1))
+                    for n in range(1_000_000):
+                        if over.is_set():
+                            return
+                        key = (n * 7919 + worker * 10_007) % 40_000
+                        if n % 3 == 0:
+                            mine.delete_one({"_id": key})
+                        else:
+                            mine.update_one({"_id": key}, {"$set": {"x": n if n % 2 else [n, -n]}}, upsert=True)
+
+                writers = [threading.Thread(target=write, args=(w,)) for w in range(3)]
+                for each in writers:
+                    each.start()
+                try:
+                    for field in ("x", "tags", "x"):
+                        items.create_index(field, name=f"{field}_1")
+                        if field == "tags":
+                            items.drop_index("x_1")
+                finally:
+                    over.set()
+                    for each in writers:
+                        each.join()
+                items.insert_one({"_id": "last"})
+                self.assert_whole(group, ("_id_", "x_1", "tags_1"))
+
+    def test_an_abort_and_a_drop_end_the_scans(self):
+        with Set() as group:
+            group.initiate()
+            with client_of(group) as client:
+                items = self.fill(client)
+                for end in (lambda: items.drop_index("x_1"), items.drop):
+                    primary, building = self.begin(group)
+                    end()
+                    self.assertEqual(building.join()["codeName"], "IndexBuildAborted")
+                    client.app.get_collection("other", write_concern=EVERYWHERE).insert_one({})
+                    for member in group.members:
+                        hold(member, None)
+                        self.assertTrue(eventually(lambda m=member: m.phases(SCANS) == []), member.log_tail(20))
+                self.fill(client)
+                items.create_index("x", name="x_1")
+                items.insert_one({"_id": "last"})
+                self.assert_whole(group)
+
+    def test_a_kill_and_a_stop_in_the_middle_of_a_scan(self):
+        with Set() as group:
+            group.initiate()
+            with client_of(group) as client:
+                items = self.fill(client)
+                primary, building = self.begin(group)
+                self.write_beside(items)
+                killed, stopped = group.others(primary)
+                killed.kill()
+                self.assertEqual(stopped.stop(), 0)
+                killed.start()
+                stopped.start()
+                group.have_data()
+                hold(primary, None)
+                building.join()
+                group.settled()
+                items.insert_one({"_id": "last"})
+                with group.primary().client() as own:
+                    own.app.get_collection("items", write_concern=MAJORITY).create_index("x", name="x_1")
+                items.insert_one({"_id": "end"})
+                self.assert_whole(group)
+
+    def test_a_member_that_becomes_primary_discards_what_it_scans(self):
+        with Set() as group:
+            group.initiate()
+            with client_of(group) as client:
+                self.fill(client)
+                primary, building = self.begin(group)
+                primary.ask("replSetStepDown", replSetStepDown=60, secondaryCatchUpPeriodSecs=10)
+                hold(primary, None)
+                self.assertNotEqual(building.join()["ok"], 1)
+                self.assertTrue(eventually(lambda: group.primaries() and group.primaries() != [primary], 30))
+                for member in group.members:
+                    hold(member, None)
+                items = client.app.get_collection("items", write_concern=EVERYWHERE)
+                items.insert_one({"_id": "last"})
+                self.assert_whole(group, ("_id_",))
+
+
+if __name__ == "__main__":
+    unittest.main()
