@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "actors/replication/applier_services.hpp"
 #include "actors/replication/detached_work.hpp"
 #include "actors/replication/followed_builds.hpp"
 #include "actors/storage/storage_waits.hpp"
@@ -31,11 +32,6 @@ using storage::OplogEntry;
 
 namespace {
 
-storage::OperationServices withoutTickets(storage::OperationServices services) {
-  services.admission = nullptr;
-  return services;
-}
-
 /// There is nobody to give the failure to: a conflict is waited out.
 ConflictRetry patientRetry() { return ConflictRetry({.maxWriteConflictRetries = std::numeric_limits<int>::max()}); }
 
@@ -52,11 +48,10 @@ std::optional<storage::LoggedIndexBuild> buildIn(const OplogEntry& entry) {
 
 /// An index over documents that are there is built by a scan.
 bool scansACollection(const OplogEntry& entry, ApplyMode mode) {
+  if (const auto build = buildIn(entry)) return build->step == BuildStep::kCommit;
   const auto command = storage::parseCommand(entry.operation);
-  if (!command.isOK()) return false;
-  if (mode == ApplyMode::kReplaying && std::holds_alternative<storage::LoggedCreateIndex>(*command)) return true;
-  const auto* build = std::get_if<storage::LoggedIndexBuild>(&*command);
-  return build && build->step == BuildStep::kCommit;
+  return mode == ApplyMode::kReplaying && command.isOK() &&
+         std::holds_alternative<storage::LoggedCreateIndex>(*command);
 }
 
 std::string workPathOf(const OplogEntry& entry) {

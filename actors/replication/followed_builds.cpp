@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "actors/kernel/actor.hpp"
+#include "actors/replication/applier_services.hpp"
 #include "actors/storage/storage_waits.hpp"
+#include "storage/catalog/node_state.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 
 namespace troupe::replication {
@@ -23,11 +25,6 @@ constexpr int kBatch = 256;
 constexpr auto kSlice = std::chrono::milliseconds(50);
 /// Where the cache had no room, or a test holds the scan.
 constexpr auto kPause = std::chrono::milliseconds(20);
-
-storage::OperationServices withoutTickets(storage::OperationServices services) {
-  services.admission = nullptr;
-  return services;
-}
 
 }  // namespace
 
@@ -70,15 +67,17 @@ struct FollowedBuilds::Scan {
 /// One scan, on a thread of its own.
 class FollowedBuilds::ScanActor final : public Actor {
  public:
-  ScanActor(const Parts& parts, ScanPtr scan) : parts_(parts), scan_(std::move(scan)) {}
+  ScanActor(const Parts& parts, bson::Uuid build, ScanPtr scan)
+      : parts_(parts), build_(build), scan_(std::move(scan)) {}
   Behaviour behaviour() override { return {}; }
   void onStart() override { start(run()); }
   void onStopRequested() override { scan_->operation.kill(ErrorCode::kInterruptedAtShutdown); }
   /// Also when it has failed: nobody waits for it in vain.
   void onStop(const Status& reason) override {
     scan_->operation.recoveryUnit().releaseSession();
-    scan_->end(hasEnded_ ? Status::OK()
-                         : Status(ErrorCode::kIndexBuildAborted, "the scan ended: " + reason.toString()));
+    if (!reason.isOK()) outcome_ = reason;
+    if (!outcome_.isOK() && parts_.failed) parts_.failed(build_, outcome_);
+    scan_->end(outcome_);
   }
   bson::Document describe() const override {
     return bson::doc("collection", scan_->ns.toString(), "documentsScanned", scan_->builder->documentsScanned(),
@@ -90,10 +89,11 @@ class FollowedBuilds::ScanActor final : public Actor {
     setPhase("scanning", "indexes the documents beside the applier");
     for (;;) {
       const StatusWith<bool> slice = co_await scanSlice();
-      hasEnded_ = slice.isOK() && *slice;
-      const bool passes = slice.isOK() || slice.status() == ErrorCode::kTemporarilyUnavailable ||
-                          slice.status() == ErrorCode::kWriteConflict;
-      if (hasEnded_ || !passes) break;
+      const bool isOver = slice.isOK() ? *slice : !passes(slice.status());
+      if (isOver) {
+        outcome_ = slice.status();
+        break;
+      }
       if (slice.isOK() && !isHeld()) co_await node().nextTurn();
       else co_await sleepFor(kPause);
     }
@@ -101,18 +101,25 @@ class FollowedBuilds::ScanActor final : public Actor {
   }
 
   bool isHeld() const { return parts_.isHeld && parts_.isHeld(); }
+  static bool passes(const Status& failure) {
+    return failure == ErrorCode::kTemporarilyUnavailable || failure == ErrorCode::kWriteConflict;
+  }
 
   Task<StatusWith<bool>> scanSlice() {
     const TimePoint begun = environment().now();
     const Status alive = scan_->operation.checkForInterrupt(begun);
     if (!alive.isOK()) co_return alive;
+    const storage::NodeState* const role = parts_.services.node;
+    if (role && !role->appliesBatches())
+      co_return Status(ErrorCode::kInterruptedDueToReplStateChange, "this member leads, and discards the build");
     if (isHeld()) co_return false;
     auto lock = co_await lockCollection();
     if (!lock.isOK()) co_return lock.status();
     co_return scanUntil(begun + kSlice);
   }
 
-  /// The collection may be renamed meanwhile.
+  /// The collection may be renamed meanwhile. The state transition lock is left out: a change of the role drains the
+  /// applier, whose commit waits for this scan.
   Task<StatusWith<HeldLock>> lockCollection() {
     for (;;) {
       HeldLock lock = HeldLock::inEveryRole(scan_->operation, storage::ResourceType::kCollection, scan_->ns.toString(),
@@ -139,8 +146,9 @@ class FollowedBuilds::ScanActor final : public Actor {
   }
 
   const Parts& parts_;
+  const bson::Uuid build_;
   const ScanPtr scan_;
-  bool hasEnded_ = false;
+  Status outcome_{ErrorCode::kIndexBuildAborted, "the scan was stopped"};  ///< unless it comes to its end
 };
 
 FollowedBuilds::FollowedBuilds(Parts parts) : parts_(std::move(parts)) {}
@@ -162,7 +170,7 @@ void FollowedBuilds::begin(const bson::Uuid& collection, const bson::Uuid& build
     if (!scans_.emplace(build, scan).second) return;
     path += std::to_string(++begun_);
   }
-  parts_.node.spawn(path, std::make_unique<ScanActor>(parts_, std::move(scan)),
+  parts_.node.spawn(path, std::make_unique<ScanActor>(parts_, build, std::move(scan)),
                     {.detached = true, .type = "IndexBuildScan"});
 }
 

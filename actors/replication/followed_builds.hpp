@@ -17,7 +17,8 @@ namespace troupe::replication {
 /// start has been applied, so that the entry of its commit finds the index filled, and holds up nothing that follows.
 /// Documents that are applied meanwhile are kept up by their writers, as beside a build on the primary. A scan works in
 /// slices, each under an intent lock; its keys have no times, for readers ignore the index. It ends with its index or
-/// collection; what it has read counts no more when the data become older ones (forgetAll). A build without a scan is
+/// collection, and on a member that leads, which discards the build; what it has read counts no more when the data
+/// become older ones (forgetAll). A build without a scan is
 /// scanned by its commit. Any thread; outlives the scans' actors.
 class FollowedBuilds {
  public:
@@ -27,6 +28,8 @@ class FollowedBuilds {
     storage::OperationServices services;  ///< its tickets are not asked for
     /// Where tests hold scans, between two slices. May be null.
     std::function<bool()> isHeld = {};
+    /// Hears of scans that did not get through, on their threads; must not block. May be null.
+    std::function<void(const bson::Uuid& build, const Status& why)> failed = {};
   };
   explicit FollowedBuilds(Parts parts);
   ~FollowedBuilds();

@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "actors/replication/applier_services.hpp"
 #include "actors/replication/source_log.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -106,9 +107,7 @@ Task<Status> LogCopier::write(std::vector<FetchedEntry> entries) {
   std::vector<bson::Document> documents;
   for (FetchedEntry& each : entries) documents.push_back(std::move(each.document));
   TROUPE_CO_ASSIGN(const auto stretch, storage::OplogStretch::parse(std::move(documents)));
-  storage::OperationServices services = parts.services;
-  services.admission = nullptr;
-  storage::OperationContext operation(services, storage::OperationOrigin::kApplier);
+  storage::OperationContext operation(withoutTickets(parts.services), storage::OperationOrigin::kApplier);
   operation.setWriteMode(storage::WriteMode::kApplied);
   auto held = storage::HeldLock::inEveryRole(operation, storage::ResourceType::kGlobal, {}, storage::LockMode::kIX);
   TROUPE_CO_TRY(co_await acquireLock(*parts.node, operation, held));

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "actors/replication/applier_services.hpp"
 #include "actors/replication/source_log.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -44,11 +45,7 @@ storage::ConflictRetry patientCopy() {
 }
 
 /// Nobody serves clients yet, and the copy must not wait behind them later.
-storage::OperationServices servicesOfCopy(const CopyParts& parts) {
-  storage::OperationServices services = parts.services;
-  services.admission = nullptr;
-  return services;
-}
+storage::OperationServices servicesOfCopy(const CopyParts& parts) { return withoutTickets(parts.services); }
 
 }  // namespace
 

@@ -25,6 +25,13 @@ Task<Status> askApplier(Node* node, Payload question) {
   co_return answer.status();
 }
 
+/// No scan reads data that are about to be undone (RBK-003).
+Task<Status> stopFollowing(Node* node, replication::FollowedBuilds* builds) {
+  const Status drained = co_await askApplier(node, local(replication::DrainBuffer{}));
+  builds->forgetAll();
+  co_return drained;
+}
+
 /// Takes as long as it takes: its progress is shown, and its failure ends the node.
 Task<Status> copyData(Node* node) {
   const Answer answer =
@@ -80,6 +87,11 @@ bool isScanHeld(server::ServerContext& server) {
   return server.failPoints.fires("hangIndexBuild", applies).has_value();
 }
 
+void logFailedScan(server::ServerContext& server, const bson::Uuid& build, const Status& why) {
+  server.log.info(Component::kIndex, 20664, "applier", "A scan for an index build has ended early; the commit scans",
+                  bson::doc("build", build, "error", why.toString()));
+}
+
 replication::FlowControlSettings flowSettingsOf(const server::Parameters& parameters) {
   return {.enabled = parameters.enableFlowControl,
           .targetLagSeconds = static_cast<double>(parameters.flowControlTargetLagSeconds),
@@ -111,7 +123,8 @@ void RollbackTurn::ended() {
 Following::Following(server::ServerContext& server, storage::OperationServices services)
     : members(linkedMembers(server.node)),
       buffer(kBufferBytes),
-      builds({server.node, server.catalog.unguarded(), services, [&server] { return isScanHeld(server); }}),
+      builds({server.node, server.catalog.unguarded(), services, [&server] { return isScanHeld(server); },
+              [&server](const bson::Uuid& build, const Status& why) { logFailedScan(server, build, why); }}),
       writer({server.node, server.catalog.unguarded(), *server.oplog, services, slowUnits(server), &builds}, {}),
       copyWriter({server.node, server.catalog.unguarded(), *server.oplog, services},
                  {.mode = storage::ApplyMode::kReplaying}),
@@ -174,7 +187,7 @@ void wireFollowing(server::ServerContext& server, Following& following, replicat
   rollback.members = following.members.get();
   rollback.stable = [&server] { return server.progress->stable(); };
   rollback.resetTimes = [&server](const OpTime& at) { server.progress->resetTo(at); };
-  rollback.stopFollowing = [node = &server.node] { return askApplier(node, local(replication::DrainBuffer{})); };
+  rollback.stopFollowing = [&server, &following] { return stopFollowing(&server.node, &following.builds); };
   rollback.followAgain = [turn = following.rollbackTurn] { turn->ended(); };
   rollback.copyAnew = [&server, turn = following.rollbackTurn](const OpTime& committed) -> StatusWith<bool> {
     TROUPE_ASSIGN(const auto copied,

@@ -1,8 +1,6 @@
 // Cost of memory budgets and interrupt checks in loops over client data: pipelines over documents in memory, run for an
 // operation with a deadline, a budget and a client to look after, and without an operation. In processor time of the
 // thread. Prints one JSON line per figure.
-#include <time.h>
-
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -26,12 +24,6 @@ using bson::Document;
 constexpr int kDocuments = 5'000;
 constexpr int kRounds = 31;
 constexpr double kMost = 1.03;
-
-double nowNanos() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
-}
 
 /// What commands give to their queries.
 class Work final : public query::QueryWork {
@@ -80,13 +72,13 @@ double nanosOf(const Document& stages, const std::vector<Document>& documents, q
   auto pipeline = query::Pipeline::parse(stages["stages"].asArray(), {.parse = &parse});
   if (!pipeline.isOK()) throw bench::BenchError(pipeline.status().toString());
   (*pipeline)->attach(std::make_unique<Rows>(documents));
-  const double from = nowNanos();
+  const double from = bench::threadNanos();
   for (;;) {
     const auto next = (*pipeline)->next();
     if (!next.isOK()) throw bench::BenchError(next.status().toString());
     if (next->isEnd()) break;
   }
-  return (nowNanos() - from) / kDocuments;
+  return (bench::threadNanos() - from) / kDocuments;
 }
 
 struct Case {

@@ -1,7 +1,5 @@
 // Cost of an uncontended intent lock: IX on global, database and collection, taken and released by an operation that
 // does nothing else, a level of the hierarchy. Beside it a pair of atomic additions. Prints one JSON line per figure.
-#include <time.h>
-
 #include <atomic>
 #include <chrono>
 #include <vector>
@@ -19,18 +17,11 @@ constexpr int kOperations = 300'000;
 constexpr int kRounds = 7;
 constexpr double kAllowedNanos = 60;
 
-/// Processor time of this thread: what others do on the machine does not count.
-double nowNanos() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
-}
-
 /// Each operation has a locker of its own, as commands have.
 double lockNanos() {
   storage::LockManager manager([] { return std::chrono::steady_clock::now(); });
   const std::string db = "shop", collection = "shop.orders-of-customers";
-  const double from = nowNanos();
+  const double from = bench::threadNanos();
   for (int i = 0; i < kOperations; ++i) {
     storage::Locker locker(manager);
     const ResourceId ids[] = {ResourceId::global(), ResourceId::database(db), ResourceId::collection(collection)};
@@ -38,17 +29,17 @@ double lockNanos() {
       if (!locker.tryAcquire(id, LockMode::kIX)) throw bench::BenchError("a lock was not free");
     for (int level = 2; level >= 0; --level) locker.release(ids[level]);
   }
-  return (nowNanos() - from) / (kOperations * 3);
+  return (bench::threadNanos() - from) / (kOperations * 3);
 }
 
 double atomicNanos() {
   std::atomic<int64_t> holders{0};
-  const double from = nowNanos();
+  const double from = bench::threadNanos();
   for (int i = 0; i < kOperations * 3; ++i) {
     holders.fetch_add(1);
     holders.fetch_sub(1);
   }
-  return (nowNanos() - from) / (kOperations * 3);
+  return (bench::threadNanos() - from) / (kOperations * 3);
 }
 
 }  // namespace

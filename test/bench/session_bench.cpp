@@ -1,8 +1,6 @@
 // Cost of checking a session out and in again that nobody else wants, as each numbered command does. Beside it what any
 // such table costs: a mutex and a look into a hash table, once for each way. In processor time of the thread. Prints
 // one JSON line per figure.
-#include <time.h>
-
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,13 +23,6 @@ constexpr int kRounds = 7;
 constexpr size_t kSessions = 1'000;
 constexpr double kMost = 3;  ///< times the table
 
-/// Processor time of this thread: what others do on the machine does not count.
-double nowNanos() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
-}
-
 std::vector<SessionId> makeSessions() {
   std::vector<SessionId> sessions(kSessions);
   for (size_t i = 0; i < kSessions; ++i) {
@@ -45,12 +36,12 @@ std::vector<SessionId> makeSessions() {
 /// Nobody waits, so all of it runs on the thread that starts it.
 Task<void> checkOutAndIn(SessionCatalog* catalog, Node* node, storage::OperationContext* operation,
                          const std::vector<SessionId>* sessions, double* nanos) {
-  const double from = nowNanos();
+  const double from = bench::threadNanos();
   for (int i = 0; i < kOperations; ++i) {
     const auto session = co_await catalog->checkOut(*node, *operation, (*sessions)[static_cast<size_t>(i) % kSessions]);
     if (!session.isOK()) throw bench::BenchError(session.status().toString());
   }
-  *nanos = (nowNanos() - from) / kOperations;
+  *nanos = (bench::threadNanos() - from) / kOperations;
 }
 
 struct Row {
@@ -63,7 +54,7 @@ double tableNanos(const std::vector<SessionId>& sessions) {
   for (const SessionId& session : sessions) table.emplace(session.familyKey(), Row{});
   std::vector<std::string> keys;
   for (const SessionId& session : sessions) keys.push_back(session.familyKey());
-  const double from = nowNanos();
+  const double from = bench::threadNanos();
   for (int i = 0; i < kOperations; ++i) {
     const std::string& key = keys[static_cast<size_t>(i) % kSessions];
     for (int way = 0; way < 2; ++way) {
@@ -71,7 +62,7 @@ double tableNanos(const std::vector<SessionId>& sessions) {
       ++table.find(key)->second.user;
     }
   }
-  return (nowNanos() - from) / kOperations;
+  return (bench::threadNanos() - from) / kOperations;
 }
 
 }  // namespace

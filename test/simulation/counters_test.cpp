@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "test/simulation/scenario_run.hpp"
 #include "test/simulation/scripted_server.hpp"
-#include "test/simulation/subject.hpp"
+#include "test/simulation/stormy_set.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -12,35 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 using checkers::Outcome;
 
-/// What the first of some seeds that is broken says; empty if none is.
 std::string firstBroken(const std::string& wrong, uint64_t seeds = 2) {
-  const auto scenario = parseScenario(R"(
-name = "x"
-[topology]
-nodes = 3
-[[workload]]
-kind = "counters"
-rate = 40
-)" + wrong + R"(
-[[fault]]
-kind = "kill"
-every = "2s..5s"
-for = "200ms..1s"
-leave = 2
-[[fault]]
-kind = "partition"
-shape = "isolate"
-every = "2s..5s"
-for = "500ms..4s"
-[liveness]
-after = "10s"
-converge_within = "60s"
-)",
-                                      "a.toml", invariantNames);
-  if (!scenario.isOK()) return scenario.status().toString();
-  for (uint64_t seed = 1; seed <= seeds; ++seed)
-    if (std::string broken = runScenario(*scenario, seed, 1).broken; !broken.empty()) return broken;
-  return {};
+  return firstBrokenOfStormySet("[[workload]]\nkind = \"counters\"\nrate = 40\n" + wrong, seeds);
 }
 
 TEST(Counters, AreExactWhilePrimariesAreKilled) { EXPECT_EQ(firstBroken(""), ""); }

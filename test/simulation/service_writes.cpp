@@ -20,7 +20,7 @@ bson::Document increment(int64_t id) {
                    bson::doc("w", "majority"));
 }
 
-/// Whether the set keeps what the reply tells of, whoever leads next.
+/// The write has reached a majority: no failover takes it back.
 bool isSafe(const StatusWith<bson::Document>& reply) { return reply.isOK() && !reply->view().has("writeConcernError"); }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "test/bench/support/measure.hpp"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -89,6 +90,12 @@ double median(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
+}
+
+double threadNanos() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
 }
 
 double cpuSeconds(int pid) {

@@ -35,6 +35,9 @@ double median(std::vector<double> values);
 /// there is none. For judging a server on a machine it shares with its load.
 double cpuSeconds(int pid);
 
+/// Processor nanoseconds that the calling thread has used: what others do on the machine does not count.
+double threadNanos();
+
 /// Resident bytes of a process; 0 when there is none.
 int64_t residentBytes(int pid);
 

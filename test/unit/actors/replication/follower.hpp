@@ -10,6 +10,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/replication/followed_builds.hpp"
 #include "actors/replication/oplog_applier.hpp"
+#include "storage/catalog/node_state.hpp"
 #include "storage/locks/lock_manager.hpp"
 #include "test/unit/storage/oplog/member_fixture.hpp"
 
@@ -38,8 +39,11 @@ class Follower {
     ASSERT_TRUE(opened.isOK()) << opened.status().toString();
     log = std::move(*opened);
     node = std::make_unique<Node>(NodeOptions{.name = "n2", .environment = time, .manual = true});
+    storage::OperationServices ofScans = services();
+    ofScans.node = &role;
     builds = std::make_unique<FollowedBuilds>(
-        FollowedBuilds::Parts{*node, *data.catalog, services(), [this] { return scansAreHeld; }});
+        FollowedBuilds::Parts{*node, *data.catalog, ofScans, [this] { return scansAreHeld; },
+                              [this](const bson::Uuid&, const Status& why) { failedScans.push_back(why); }});
     writer = std::make_unique<BatchWriter>(
         BatchWriter::Parts{
             *node, *data.catalog, *log, services(),
@@ -151,8 +155,15 @@ class Follower {
   OplogBuffer buffer;
   std::unique_ptr<storage::OplogStore> log;
   std::unique_ptr<Node> node;
+  struct Role final : storage::NodeState {
+    uint64_t version() const override { return 0; }
+    bool appliesBatches() const override { return !leads; }
+    bool leads = false;
+  };
+  Role role;  ///< as scans see it
   std::unique_ptr<FollowedBuilds> builds;
   bool scansAreHeld = false;
+  std::vector<Status> failedScans;
   std::unique_ptr<BatchWriter> writer;
   std::unique_ptr<ApplierMemory> memory = std::make_unique<ApplierMemory>();
   std::function<Duration()> delay;
