@@ -120,6 +120,7 @@ TEST_P(FollowedBuildsTest, TheScanFollowsItsCollectionToAnotherName) {
   pass();
   letScansGo();
   EXPECT_THAT(scans(), IsEmpty());
+  EXPECT_THAT(member->failedScans, IsEmpty());
   ASSERT_TRUE(builder->finish(rec()).isOK());
   pass();
   expectTheSame();
