@@ -98,6 +98,8 @@ class MachineHost : public Actor {
   /// The asker of an event that was handled without an answer. The default drops it, which tells it so; override to
   /// answer it later.
   virtual void unanswered(const Event& event, Context asker) { (void)event, (void)asker; }
+  /// First step of the machine with the document that was found; override for what only its host knows.
+  virtual Step<M> resume() const { return M::resume(now_.document); }
   /// The snapshot is a new one; its effects come next.
   virtual void adopted() {}
   /// After each event, with its effects under way.

@@ -77,7 +77,7 @@ Task<void> MachineHost<M>::begin() {
   setDocument(name_, revision_);
   for (Context& context : awaitingStart_) context.reply(local(MachineStarted{self()}));
   awaitingStart_.clear();
-  Outcome<M> outcome = resumed<M>(now_.document);
+  Outcome<M> outcome = resumed<M>(now_.document, resume());
   if (outcome.persist) {
     const bool safe = co_await save(outcome);
     if (!safe) co_return;

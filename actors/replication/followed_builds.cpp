@@ -1,12 +1,12 @@
 #include "actors/replication/followed_builds.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "actors/kernel/actor.hpp"
-#include "actors/replication/applier_services.hpp"
 #include "actors/storage/storage_waits.hpp"
 #include "storage/catalog/node_state.hpp"
 #include "storage/transaction/conflict_retry.hpp"
@@ -23,18 +23,19 @@ namespace {
 constexpr int kBatch = 256;
 /// How long a scan holds its lock at a time: so long at most a command of the log waits for it.
 constexpr auto kSlice = std::chrono::milliseconds(50);
-/// Where the cache had no room, or a test holds the scan.
+/// Where the cache or the disk has no room, or a test holds the scan.
 constexpr auto kPause = std::chrono::milliseconds(20);
 
 }  // namespace
 
 /// Shared by its actor, and by those that wait for its end.
 struct FollowedBuilds::Scan {
-  Scan(const storage::OperationServices& services, storage::IndexBuilder of, storage::Namespace last)
-      : operation(services, storage::OperationOrigin::kApplier),
+  Scan(std::shared_ptr<OperationContext> its, storage::IndexBuilder of, const storage::Collection& collection)
+      : operation(std::move(its)),
         builder(std::make_unique<storage::IndexBuilder>(std::move(of))),
-        ns(std::move(last)) {
-    operation.setWriteMode(storage::WriteMode::kApplied);
+        estimated(collection.records().count()),
+        ns(collection.ns()) {
+    operation->setWriteMode(storage::WriteMode::kApplied);
   }
 
   void end(Status status) {
@@ -54,9 +55,10 @@ struct FollowedBuilds::Scan {
     return future;
   }
 
-  OperationContext operation;
+  const std::shared_ptr<OperationContext> operation;
   std::unique_ptr<storage::IndexBuilder> builder;
-  storage::Namespace ns;  ///< of the collection, when it was locked last
+  const int64_t estimated;  ///< documents
+  storage::Namespace ns;    ///< of the collection, when it was locked last
 
  private:
   std::mutex mutex;
@@ -71,48 +73,50 @@ class FollowedBuilds::ScanActor final : public Actor {
       : parts_(parts), build_(build), scan_(std::move(scan)) {}
   Behaviour behaviour() override { return {}; }
   void onStart() override { start(run()); }
-  void onStopRequested() override { scan_->operation.kill(ErrorCode::kInterruptedAtShutdown); }
+  void onStopRequested() override { scan_->operation->kill(ErrorCode::kInterruptedAtShutdown); }
   /// Also when it has failed: nobody waits for it in vain.
   void onStop(const Status& reason) override {
-    scan_->operation.recoveryUnit().releaseSession();
+    scan_->operation->recoveryUnit().releaseSession();
     if (!reason.isOK()) outcome_ = reason;
     if (!outcome_.isOK() && parts_.failed) parts_.failed(build_, outcome_);
     scan_->end(outcome_);
   }
   bson::Document describe() const override {
-    return bson::doc("collection", scan_->ns.toString(), "documentsScanned", scan_->builder->documentsScanned(),
+    return bson::doc("build", build_, "collection", scan_->ns.toString(), "opid", scan_->operation->id(),
+                     "documentsScanned", scan_->builder->documentsScanned(), "documentsEstimated", scan_->estimated,
                      "keysInserted", scan_->builder->keysInserted());
   }
 
  private:
   Task<void> run() {
-    setPhase("scanning", "indexes the documents beside the applier");
     for (;;) {
-      const StatusWith<bool> slice = co_await scanSlice();
+      const char* const awaited = parts_.awaited ? parts_.awaited() : nullptr;
+      showProgress(awaited);
+      const StatusWith<bool> slice = co_await scanSlice(awaited != nullptr);
       const bool isOver = slice.isOK() ? *slice : !passes(slice.status());
       if (isOver) {
         outcome_ = slice.status();
         break;
       }
-      if (slice.isOK() && !isHeld()) co_await node().nextTurn();
+      if (slice.isOK() && !awaited) co_await node().nextTurn();
       else co_await sleepFor(kPause);
     }
     stop();
   }
 
-  bool isHeld() const { return parts_.isHeld && parts_.isHeld(); }
   static bool passes(const Status& failure) {
     return failure == ErrorCode::kTemporarilyUnavailable || failure == ErrorCode::kWriteConflict;
   }
 
-  Task<StatusWith<bool>> scanSlice() {
+  /// True at the end of the collection. One that is held looks only whether it may go on living.
+  Task<StatusWith<bool>> scanSlice(bool isHeld) {
     const TimePoint begun = environment().now();
-    const Status alive = scan_->operation.checkForInterrupt(begun);
+    const Status alive = scan_->operation->checkForInterrupt(begun);
     if (!alive.isOK()) co_return alive;
-    const storage::NodeState* const role = parts_.services.node;
+    const storage::NodeState* const role = scan_->operation->services().node;
     if (role && !role->appliesBatches())
       co_return Status(ErrorCode::kInterruptedDueToReplStateChange, "this member leads, and discards the build");
-    if (isHeld()) co_return false;
+    if (isHeld) co_return false;
     auto lock = co_await lockCollection();
     if (!lock.isOK()) co_return lock.status();
     co_return scanUntil(begun + kSlice);
@@ -122,19 +126,20 @@ class FollowedBuilds::ScanActor final : public Actor {
   /// applier, whose commit waits for this scan.
   Task<StatusWith<HeldLock>> lockCollection() {
     for (;;) {
-      HeldLock lock = HeldLock::inEveryRole(scan_->operation, storage::ResourceType::kCollection, scan_->ns.toString(),
+      HeldLock lock = HeldLock::inEveryRole(*scan_->operation, storage::ResourceType::kCollection, scan_->ns.toString(),
                                             LockMode::kIX);
-      const Status held = co_await acquireLock(node(), scan_->operation, lock);
+      const Status held = co_await acquireLock(node(), *scan_->operation, lock);
       if (!held.isOK()) co_return held;
       const storage::CollectionPtr collection = parts_.catalog.snapshot()->find(scan_->builder->uuid());
       if (!collection || collection->ns() == scan_->ns) co_return StatusWith<HeldLock>(std::move(lock));
       scan_->ns = collection->ns();
+      scan_->operation->ns = scan_->ns.toString();
     }
   }
 
   /// True at the end of the collection. Writers that are there first make a batch begin anew.
   StatusWith<bool> scanUntil(TimePoint end) {
-    storage::RecoveryUnit& unit = scan_->operation.recoveryUnit();
+    storage::RecoveryUnit& unit = scan_->operation->recoveryUnit();
     StatusWith<bool> outcome = false;
     do {
       storage::ConflictRetry retry({.immediateRetries = 1'000, .maxWriteConflictRetries = 1'000});
@@ -143,6 +148,16 @@ class FollowedBuilds::ScanActor final : public Actor {
     } while (outcome.isOK() && !*outcome && environment().now() < end);
     unit.abandonSnapshot();
     return outcome;
+  }
+
+  void showProgress(const char* awaited) {
+    if (awaited) setPhase("waiting", awaited);
+    else setPhase("scanning", "indexes the documents beside the applier");
+    const int64_t done = scan_->builder->documentsScanned();
+    storage::OperationProgress& progress = scan_->operation->metrics.progress;
+    progress.done.store(done, std::memory_order_relaxed);
+    progress.total.store(std::max(scan_->estimated, done), std::memory_order_relaxed);
+    progress.message = "Index Build: scanning collection";
   }
 
   const Parts& parts_;
@@ -158,12 +173,19 @@ void FollowedBuilds::begin(const bson::Uuid& collection, const bson::Uuid& build
   const storage::CollectionPtr found = parts_.catalog.snapshot()->find(collection);
   if (!found) return;
   std::vector<storage::IndexSpec> specs;
+  bson::Builder command;
+  command.append("createIndexes", found->ns().collection()).openArray("indexes");
   for (const storage::IndexPtr& index : found->indexes())
-    if (!index->ready && index->buildUuid == build) specs.push_back(index->spec);
+    if (!index->ready && index->buildUuid == build) {
+      specs.push_back(index->spec);
+      command.push(storage::listedSpec(index->spec));
+    }
   if (specs.empty()) return;
+  command.close().append("$db", found->ns().db());
   storage::IndexBuilder builder(parts_.catalog, found->ns(), std::move(specs), build);
   builder.takeUp(collection);
-  auto scan = std::make_shared<Scan>(withoutTickets(parts_.services), std::move(builder), found->ns());
+  auto scan =
+      std::make_shared<Scan>(parts_.makeOperation(build, found->ns(), command.finish()), std::move(builder), *found);
   std::string path = "/node/replication/index-builds/";
   {
     const std::lock_guard lock(mutex_);
@@ -195,13 +217,13 @@ void FollowedBuilds::forget(const bson::Uuid& build) {
   const std::lock_guard lock(mutex_);
   const auto found = scans_.find(build);
   if (found == scans_.end()) return;
-  found->second->operation.kill(ErrorCode::kIndexBuildAborted);
+  found->second->operation->kill(ErrorCode::kIndexBuildAborted);
   scans_.erase(found);
 }
 
 void FollowedBuilds::forgetAll() {
   const std::lock_guard lock(mutex_);
-  for (const auto& [build, scan] : scans_) scan->operation.kill(ErrorCode::kInterruptedDueToReplStateChange);
+  for (const auto& [build, scan] : scans_) scan->operation->kill(ErrorCode::kInterruptedDueToReplStateChange);
   scans_.clear();
 }
 

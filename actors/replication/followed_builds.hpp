@@ -18,16 +18,20 @@ namespace troupe::replication {
 /// Documents that are applied meanwhile are kept up by their writers, as beside a build on the primary. A scan works in
 /// slices, each under an intent lock; its keys have no times, for readers ignore the index. It ends with its index or
 /// collection, and on a member that leads, which discards the build; what it has read counts no more when the data
-/// become older ones (forgetAll). A build without a scan is
-/// scanned by its commit. Any thread; outlives the scans' actors.
+/// become older ones (forgetAll). A build without a scan is scanned by its commit. Any thread; outlives the scans'
+/// actors.
 class FollowedBuilds {
  public:
   struct Parts {
     Node& node;
     storage::Catalog& catalog;
-    storage::OperationServices services;  ///< its tickets are not asked for
-    /// Where tests hold scans, between two slices. May be null.
-    std::function<bool()> isHeld = {};
+    /// Makes the operation of a scan: of the origin kApplier, admitted without a ticket. The command is for those who
+    /// are shown the operation, and may end it; the commit scans then.
+    std::function<std::shared_ptr<storage::OperationContext>(const bson::Uuid& build, const storage::Namespace& ns,
+                                                             bson::Document command)>
+        makeOperation;
+    /// Asked between two slices: what a scan has to wait for, such as room on the disk; null: nothing. May be null.
+    std::function<const char*()> awaited = {};
     /// Hears of scans that did not get through, on their threads; must not block. May be null.
     std::function<void(const bson::Uuid& build, const Status& why)> failed = {};
   };

@@ -7,12 +7,11 @@
 namespace troupe::server {
 
 ServiceOperation::ServiceOperation(ServerContext& server, std::string name, const storage::Namespace& ns,
-                                   bson::Document command)
+                                   bson::Document command, storage::OperationOrigin origin)
     : server_(server),
       database_(ns.db()),
       command_(std::move(command)),
-      operation_(server.operations, storage::OperationOrigin::kService, server.clients.nextOperationId(),
-                 server.node.environment().now()),
+      operation_(server.operations, origin, server.clients.nextOperationId(), server.node.environment().now()),
       client_(server.clients.addWithoutConnection(std::move(name))) {
   operation_.database = database_;
   operation_.command = command_;

@@ -16,7 +16,8 @@ class ServiceOperation {
  public:
   /// `name`: stands where clients have the name of their connection. `command`: what currentOp shows of it; its first
   /// field is taken for the command's name.
-  ServiceOperation(ServerContext& server, std::string name, const storage::Namespace& ns, bson::Document command);
+  ServiceOperation(ServerContext& server, std::string name, const storage::Namespace& ns, bson::Document command,
+                   storage::OperationOrigin origin = storage::OperationOrigin::kService);
   ~ServiceOperation();
   ServiceOperation(const ServiceOperation&) = delete;
   ServiceOperation& operator=(const ServiceOperation&) = delete;

@@ -183,12 +183,16 @@ Outcome<M> advance(const Snapshot<M>& now, const typename M::Event& event) {
   return out;
 }
 
+/// The state after a first step that the machine's host has asked for.
+template <MachineType M>
+Outcome<M> resumed(typename M::Document document, Step<M> step) {
+  return detail::applied<M>(Snapshot<M>{std::move(document), MemoryOf<M>{}}, std::move(step));
+}
 /// First step of a machine: with a new document, with one found after a crash, or when its node becomes primary.
 template <MachineType M>
 Outcome<M> resumed(typename M::Document document) {
-  Snapshot<M> now{std::move(document), MemoryOf<M>{}};
-  Step<M> step = M::resume(now.document);
-  return detail::applied<M>(now, std::move(step));
+  Step<M> step = M::resume(document);
+  return resumed<M>(std::move(document), std::move(step));
 }
 
 }  // namespace troupe::machines

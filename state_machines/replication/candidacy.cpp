@@ -167,4 +167,11 @@ void onCopyingData(Turn& t, const CopyingData& report) {
   if (!report.on) sendHeartbeats(t);  // others may elect it and fetch from it, and learn so at once
 }
 
+void onLacksData(Turn& t, const LacksData&) {
+  if (t.isLeading() || t.isStanding() || t.mem.phase == Phase::kArbiter) return;
+  t.mem.copyingData = true;
+  t.why = "it has no data yet";
+  if (t.mem.phase == Phase::kFollower) settle(t);
+}
+
 }  // namespace troupe::replication

@@ -98,6 +98,7 @@ void finishInitiation(Turn& t) {
   endInitiation(t);
   t.doc.founder = true;
   t.mem.ownData = false;
+  t.mem.copyingData = false;
   install(t, std::move(config));
   t.conclude(OpenCommand::kInitiate, Status::OK());
 }

@@ -93,7 +93,7 @@ void addElectionRules(Table& table) {
       .elsewhere<VoteRequest>(onVoteRequest);
   table.elsewhere<Freeze>(onFreeze).elsewhere<FreezeOver>(onFreezeOver).elsewhere<Maintenance>(onMaintenance);
   table.elsewhere<RollingBack>(onRollingBack).elsewhere<CopyingData>(onCopyingData);
-  table.elsewhere<OwnData>(onOwnData);
+  table.elsewhere<OwnData>(onOwnData).elsewhere<LacksData>(onLacksData);
 }
 
 void addStepUpAndDownRules(Table& table) {
@@ -196,11 +196,12 @@ const machines::Transitions<Topology>& Topology::transitions() {
   return table;
 }
 
-Step<Topology> Topology::resume(const Document& document) {
+Step<Topology> Topology::resume(const Document& document, bool lacksData) {
   const Snapshot<Topology> found{document, {}};
   Turn t(found);
   t.why = "started";
   t.mem.term = std::max(document.lastVote.term, document.config ? document.config->term : 0);
+  t.mem.copyingData = lacksData;
   rebuildViews(t);
   settle(t);
   sendHeartbeats(t);

@@ -157,7 +157,7 @@ struct Topology : machines::Machine<Topology> {
     bool frozen = false;                      ///< it does not stand until FreezeOver
     bool maintenance = false;                 ///< it is RECOVERING to others, and does not stand
     bool rollingBack = false;                 ///< it is in ROLLBACK, and does not stand
-    bool copyingData = false;                 ///< it is in STARTUP2, and does not stand
+    bool copyingData = false;                 ///< as a follower it is in STARTUP2, and does not stand
     bool ownData = false;                     ///< without a config: it holds data, and joins no set
     bool priorityTakeover = false;            ///< PriorityTakeoverDue is armed
     bool catchUpTakeover = false;             ///< CatchUpTakeoverDue is armed
@@ -169,7 +169,8 @@ struct Topology : machines::Machine<Topology> {
                    ElectionTimeout, HeartbeatDue, LivenessTimeout, PriorityTakeoverDue, CatchUpTakeoverDue,
                    CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, InitiateDeadline,     // timers
                    Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance, RollingBack, CopyingData,  // commands
-                   OwnData, AppliedAdvanced, MemberAdvanced, MembersHeard, Elected, WritesEnded, CatchUpDone, DrainDone,
+                   OwnData, LacksData, AppliedAdvanced, MemberAdvanced, MembersHeard, Elected, WritesEnded, CatchUpDone,
+                   DrainDone,
                    Unreachable>;  // reports
   using Message =
       std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, StepUpRefusal, Done>;
@@ -177,7 +178,9 @@ struct Topology : machines::Machine<Topology> {
                               Drain, Conclude>;
 
   static const machines::Transitions<Topology>& transitions();
-  static Step<Topology> resume(const Document& document);
+  static Step<Topology> resume(const Document& document) { return resume(document, false); }
+  /// `lacksData`: see LacksData.
+  static Step<Topology> resume(const Document& document, bool lacksData);
   static std::vector<machines::Invariant> invariants();
   /// "leader of term T" is a node; "vote of NODE in term T" is a candidate.
   static void facts(const NodeName& node, const Snapshot<Topology>& now, machines::Facts& facts);

@@ -43,12 +43,10 @@ Status sortStably(std::vector<T>& items, QueryWork* work, const Less& less, Step
   bool ended = false;
   std::stable_sort(items.begin(), items.end(), [&](const T& a, const T& b) {
     if (ended) return false;
-    if (work) {
-      if (Status status = work->step(steps(a, b)); !status.isOK()) [[unlikely]] {
-        interrupted = std::move(status);
-        ended = true;
-        return false;
-      }
+    if (work && !work->counts(steps(a, b))) [[unlikely]] {
+      interrupted = work->look();
+      ended = !interrupted.isOK();
+      if (ended) return false;
     }
     return less(a, b);
   });

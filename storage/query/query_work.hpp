@@ -24,9 +24,13 @@ class QueryWork {
   /// To be called in every loop whose length a client decides, with the work of one turn: 1 for what takes up to a
   /// microsecond. Asks `checkForInterrupt` once in kStepsPerLook.
   Status step(int64_t work = 1) {
-    left_ -= work;
-    if (left_ > 0) [[likely]]
+    if (counts(work)) [[likely]]
       return Status::OK();
+    return look();
+  }
+  /// `step` in two parts, for the hottest loops: false when it is time to `look`.
+  bool counts(int64_t work) { return (left_ -= work) > 0; }
+  Status look() {
     Status status = checkForInterrupt();
     left_ = status.isOK() ? kStepsPerLook : 0;  // once it has to end, every further step says so
     return status;

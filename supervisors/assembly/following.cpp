@@ -7,6 +7,7 @@
 #include "actors/replication/progress_reporter.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
+#include "actors/server/service_operation.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "supervisors/assembly/linked_members.hpp"
 #include "supervisors/assembly/replication_wiring.hpp"
@@ -81,10 +82,21 @@ std::function<void(const replication::BatchWriter::AppliedUnit&)> slowUnits(serv
   };
 }
 
-/// The fail point that holds builds on the primary.
-bool isScanHeld(server::ServerContext& server) {
+/// Asks for no ticket: what follows the build's commit waits for its scan.
+std::shared_ptr<storage::OperationContext> operationOfScan(server::ServerContext& server, const bson::Uuid& build,
+                                                           const storage::Namespace& ns, bson::Document command) {
+  const auto made = std::make_shared<server::ServiceOperation>(server, "IndexBuild " + build.toString(), ns,
+                                                               std::move(command), storage::OperationOrigin::kApplier);
+  (*made)->setPriority(storage::AdmissionPriority::kImmediate);
+  return {made, &**made};
+}
+
+/// Room on the disk, or the end of the fail point that holds builds on the primary, too.
+const char* whatScansAwait(server::ServerContext& server) {
+  server.disk.look();  // nobody knows how many keys a document has
+  if (server.disk.refusing()) return "waits for room on the disk";
   const auto applies = [](bson::View data) { return data["phase"].toStringOr("following") == "following"; };
-  return server.failPoints.fires("hangIndexBuild", applies).has_value();
+  return server.failPoints.fires("hangIndexBuild", applies) ? "is held by a fail point" : nullptr;
 }
 
 void logFailedScan(server::ServerContext& server, const bson::Uuid& build, const Status& why) {
@@ -123,7 +135,11 @@ void RollbackTurn::ended() {
 Following::Following(server::ServerContext& server, storage::OperationServices services)
     : members(linkedMembers(server.node)),
       buffer(kBufferBytes),
-      builds({server.node, server.catalog.unguarded(), services, [&server] { return isScanHeld(server); },
+      builds({server.node, server.catalog.unguarded(),
+              [&server](const bson::Uuid& build, const storage::Namespace& ns, bson::Document command) {
+                return operationOfScan(server, build, ns, std::move(command));
+              },
+              [&server] { return whatScansAwait(server); },
               [&server](const bson::Uuid& build, const Status& why) { logFailedScan(server, build, why); }}),
       writer({server.node, server.catalog.unguarded(), *server.oplog, services, slowUnits(server), &builds}, {}),
       copyWriter({server.node, server.catalog.unguarded(), *server.oplog, services},

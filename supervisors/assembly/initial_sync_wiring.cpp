@@ -9,8 +9,8 @@
 
 namespace troupe::supervisors {
 
-bool lacksData(const machines::Snapshot<replication::Topology>& now, const OpTime& applied) {
-  return applied == OpTime{} && !now.document.founder && now.memory.phase == replication::Topology::Phase::kFollower;
+bool lacksData(const replication::Topology::Document& now, const OpTime& applied) {
+  return applied == OpTime{} && !now.founder;
 }
 
 replication::InitialSyncParts wireInitialSync(server::ServerContext& server,

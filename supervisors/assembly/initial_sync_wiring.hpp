@@ -10,10 +10,10 @@
 
 namespace troupe::supervisors {
 
-/// Whether a member has to copy the data of another one: it has none, and did not found the set. The topology is told
-/// at once, before the member could stand for election or be taken for one with data (ISY-001); the sync itself begins
-/// when the fetcher has found that it has nothing to go on from.
-bool lacksData(const machines::Snapshot<replication::Topology>& now, const OpTime& applied);
+/// Whether a member has to copy the data of another one: it has none, and did not found the set. The topology asks
+/// before the member could stand for election or be taken for one with data (ISY-001); the sync itself begins when the
+/// fetcher has found that it has nothing to go on from.
+bool lacksData(const replication::Topology::Document& now, const OpTime& applied);
 
 /// What an initial sync has to do with the rest of the node: the topology changes its state, the node's times begin
 /// anew, what is remembered of the data is forgotten (`forget`), a failure ends the node. All that is referred to

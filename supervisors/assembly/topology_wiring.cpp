@@ -80,13 +80,12 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
     return held;
   };
   topology.appliedWhenVoting = [&server](int64_t term) { return server.progress->appliedWhenVoting(term); };
-  topology.adopted = [&server, copying = following.isCopying](const machines::Snapshot<replication::Topology>& now) {
+  topology.lacksData = [&server, copying = following.isCopying](const replication::Topology::Document& now) {
+    return *copying || lacksData(now, server.progress->applied());
+  };
+  topology.adopted = [&server](const machines::Snapshot<replication::Topology>& now) {
     server.progress->setRole({now.document.config.value_or(replication::ReplicaSetConfig{}), now.document.self,
                               now.memory.term, leads(now.memory.phase)});
-    const bool isFollower = now.memory.phase == replication::Topology::Phase::kFollower;
-    const bool lacks = lacksData(now, server.progress->applied()) || (isFollower && *copying);
-    if (!now.memory.copyingData && lacks)
-      server.node.tell(server.node.address(replication::kTopologyPath), local(replication::CopyingData{true}));
   };
   topology.refuseWrites = [transition] { transition->refuseWrites(); };
   topology.lastWrite = [&server, transition] {

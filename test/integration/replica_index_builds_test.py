@@ -5,7 +5,7 @@ import unittest
 import pymongo.errors
 from pymongo.write_concern import WriteConcern
 
-from replica_set_support import MAJORITY, Background, Set, client_of
+from replica_set_support import MAJORITY, Background, Parted, Set, client_of, cut, mend, rollback_id
 from support import SLOWNESS, eventually
 
 EVERYWHERE = WriteConcern(w=3, wtimeout=int(30_000 * SLOWNESS))
@@ -33,7 +33,7 @@ class MemberBuilds(unittest.TestCase):
         building = Background(primary, {"createIndexes": "items"}, db="app", indexes=WANTED, writeConcern={"w": 1})
         self.assertTrue(eventually(lambda: "committing" in primary.phases("services/index-builds")), primary.log_tail(20))
         for member in group.others(primary):
-            self.assertTrue(eventually(lambda m=member: m.phases(SCANS) == ["scanning"]), member.log_tail(20))
+            self.assertTrue(eventually(lambda m=member: m.phases(SCANS) == ["waiting"]), member.log_tail(20))
         return primary, building
 
     def assert_whole(self, group, indexes=("_id_", "x_1")):
@@ -69,6 +69,39 @@ class MemberBuilds(unittest.TestCase):
                 for member in group.others(primary):
                     hold(member, None)
                 items.insert_one({"_id": "last", "x": 1})
+                self.assert_whole(group)
+
+    def test_operators_see_the_scans_and_end_them(self):
+        with Set() as group:
+            group.initiate()
+            with client_of(group) as client:
+                items = self.fill(client)
+                primary, building = self.begin(group)
+                for member in group.others(primary):
+                    with member.client(readPreference="secondaryPreferred") as own:
+                        shown = [op for op in own.admin.command("currentOp")["inprog"] if op["desc"].startswith("IndexBuild")]
+                        self.assertEqual([(op["ns"], op["command"]["indexes"][0]["name"]) for op in shown], [("app.items", "x_1")])
+                        self.assertEqual(shown[0]["progress"], {"done": 0, "total": 5_000})
+                        own.admin.command("killOp", op=shown[0]["opid"])
+                    self.assertTrue(eventually(lambda m=member: m.phases(SCANS) == []), member.log_tail(20))
+                hold(primary, None)
+                self.assertEqual(building.join()["ok"], 1)  # the commits scan
+                items.insert_one({"_id": "last"})
+                self.assert_whole(group)
+
+    def test_scans_wait_for_room_on_the_disk(self):
+        with Set() as group:
+            group.initiate()
+            with client_of(group) as client:
+                items = self.fill(client)
+                primary = group.primary()
+                full = group.others(primary)[0]
+                full.command("setParameter", diskSpaceReserveMB=1 << 30)
+                building = Background(primary, {"createIndexes": "items"}, db="app", indexes=WANTED, writeConcern={"w": 1})
+                self.assertEqual(building.join()["ok"], 1)
+                self.assertTrue(eventually(lambda: full.phases(SCANS) == ["waiting"]), full.log_tail(20))
+                full.command("setParameter", diskSpaceReserveMB=0)
+                items.insert_one({"_id": "last"})
                 self.assert_whole(group)
 
     def test_scans_meet_writes_of_every_kind(self):
@@ -159,6 +192,46 @@ class MemberBuilds(unittest.TestCase):
                 items = client.app.get_collection("items", write_concern=EVERYWHERE)
                 items.insert_one({"_id": "last"})
                 self.assert_whole(group, ("_id_",))
+
+    def test_a_member_rolls_back_while_it_scans_for_the_build_of_another(self):  # RBK-003
+        with Set(4, m3={"priority": 0, "votes": 0}) as group:
+            group.initiate()
+            follower = group.members[3]
+            with client_of(group) as client:
+                items = self.fill(client)
+                items.insert_one({"_id": "all"})
+                old, building = self.begin(group)
+                parted = Parted(group, bystanders=[follower])
+                for other in parted.rest:
+                    cut(follower, other)
+                parted.part()
+                with old.client() as own:  # the follower goes on with the old primary: its scan reads what will be undone
+                    alone = own.app.get_collection("items", write_concern=WriteConcern(w=1))
+                    alone.insert_many([{"_id": f"alone {i}", "x": i} for i in range(500)])
+                    alone.delete_many({"_id": {"$lt": 500}})
+                    newest = own.app.command("hello")["lastWrite"]["opTime"]
+                self.assertTrue(eventually(lambda: follower.hello()["lastWrite"]["opTime"] == newest, 30), follower.log_tail(20))
+                parted.await_successor()
+                hold(old, None)
+                self.assertNotEqual(building.join()["ok"], 1)
+                parted.write_on_the_new_branch({"_id": "new"})
+                before = rollback_id(follower)
+                for other in parted.rest:
+                    mend(follower, other)
+                parted.mend()
+                # Its scan is still held: it ends all the same before the logs are compared.
+                self.assertTrue(eventually(lambda: rollback_id(follower) > before, 60), follower.log_tail(60))
+                parted.await_rollback()
+                for member in group.members:
+                    hold(member, None)
+                group.settled()
+                items = client.app.get_collection("items", write_concern=WriteConcern(w=4, wtimeout=int(30_000 * SLOWNESS)))
+                items.insert_one({"_id": "last"})
+                self.assert_whole(group, ("_id_",))
+                items.create_index("x", name="x_1")
+                items.insert_one({"_id": "end"})
+                self.assert_whole(group)
+                self.assertEqual(items.count_documents({"x": {"$gte": 0}}), 5_000)
 
 
 if __name__ == "__main__":

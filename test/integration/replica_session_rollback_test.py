@@ -3,6 +3,7 @@ import unittest
 import uuid
 
 import bson
+from pymongo.errors import NotMasterError
 
 from replica_set_support import Parted, Set, client_of, documents_of, hash_of, rollback_id
 from support import eventually
@@ -98,8 +99,13 @@ class SessionsThatRollBack(unittest.TestCase):
             with client_of(group) as client:
                 client.app.items.insert_one({"_id": "later"})
             expected = records_of(parted.new)
-            self.assertTrue(eventually(lambda: parted.old.hello().get("secondary") and records_of(parted.old)[0] == expected[0], 60),
-                            parted.old.log_tail(40))
+
+            def has_the_records():
+                try:
+                    return parted.old.hello().get("secondary") and records_of(parted.old)[0] == expected[0]
+                except NotMasterError:  # it was a secondary, and finds that it has to roll back
+                    return False
+            self.assertTrue(eventually(has_the_records, 60), parted.old.log_tail(40))
             parted.old.command("replSetStepUp")
             self.assertTrue(eventually(parted.old.is_primary), parted.old.log_tail(30))
             self.assertEqual(session.count(parted.old, 2), (2, True))

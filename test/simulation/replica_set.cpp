@@ -14,6 +14,7 @@ namespace troupe::sim {
 namespace {
 
 constexpr const char* kNothingForgotten = "a node that forgets its vote or its config";
+constexpr const char* kSecondariesHaveData = "a member without data that passes for a secondary";
 
 bool isArbiter(const Scenario& scenario, const std::string& node) {
   const auto& arbiters = scenario.topology.arbiters;
@@ -27,6 +28,7 @@ const std::vector<std::string>& ReplicaSet::invariantNames() {
     std::vector<std::string> made;
     for (const auto& invariant : Topology::invariants()) made.push_back(invariant.name);
     made.emplace_back(kNothingForgotten);
+    made.emplace_back(kSecondariesHaveData);
     made.emplace_back(StateDocuments::kInvariant);
     made.emplace_back(MemberReads::kInvariant);
     made.emplace_back(LogAudit::kInvariant);
@@ -43,6 +45,8 @@ ReplicaSet::ReplicaSet(const Scenario& scenario) : scenario_(scenario) {
   invariants_ = Topology::invariants();
   invariants_.push_back(
       machines::never(kNothingForgotten, [this](const machines::World&) { return !forgotten_.empty(); }));
+  invariants_.push_back(
+      machines::never(kSecondariesHaveData, [this](const machines::World&) { return !without_.empty(); }));
   const auto isUnwanted = [&](const machines::Invariant& one) {
     const auto& wanted = scenario.invariants;
     return !wanted.empty() && std::find(wanted.begin(), wanted.end(), one.name) == wanted.end();
@@ -74,6 +78,7 @@ void ReplicaSet::configure(const std::string& node, supervisors::AssemblyOptions
 void ReplicaSet::started(NodeLife& life) {
   Member& member = members_.at(life.node().name());
   member.membership = life.assembly().membership();
+  member.progress = life.assembly().context().progress;
   member.documents->started(life);
 }
 
@@ -94,6 +99,7 @@ std::pair<std::string, int64_t> ReplicaSet::roleOf(const std::string& node) {
 void ReplicaSet::died(const std::string& node) {
   Member& member = members_.at(node);
   member.membership = nullptr;
+  member.progress = nullptr;
   member.seen.memory = {};
   member.runs = false;
   worldIsOld_ = true;
@@ -110,6 +116,8 @@ void ReplicaSet::observe(const std::string& node, const Seen& now) {
   if (facts_ &&
       (is.lastVote != was.lastVote || now.memory.phase != before.memory.phase || now.memory.term != before.memory.term))
     Topology::facts(node, now, *facts_);
+  const bool hasData = is.founder || !member.progress || member.progress->applied() != OpTime{};
+  if (!hasData && stateOf(now) == replication::MemberState::kSecondary) without_ = node;
   before = now;
   moved_ = true;
   worldIsOld_ |= !std::exchange(member.runs, true);
@@ -128,8 +136,9 @@ void ReplicaSet::check(Simulation& cluster) {
     for (const auto& [name, member] : members_) world_.add<Topology>(name, member.runs, &member.seen);
     worldIsOld_ = false;
   }
+  const std::string detail = forgotten_ + without_;
   for (const machines::Invariant& invariant : invariants_)
-    if (invariant.broken(world_)) return cluster.fail(invariant.name + (forgotten_.empty() ? "" : ": " + forgotten_));
+    if (invariant.broken(world_)) return cluster.fail(invariant.name + (detail.empty() ? "" : ": " + detail));
 }
 
 replication::ReplicaSetConfig ReplicaSet::config(bool joined) const {

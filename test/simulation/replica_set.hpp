@@ -56,10 +56,11 @@ class ReplicaSet final : public Subject {
 
  private:
   struct Member {
-    const replication::Membership* membership = nullptr;  ///< of its present life
-    std::unique_ptr<StateDocuments> documents;            ///< of its present life, or the last
-    Seen seen;                                            ///< as of its last transition
-    bool runs = false;                                    ///< its topology has resumed
+    const replication::Membership* membership = nullptr;         ///< of its present life
+    const replication::ReplicationProgress* progress = nullptr;  ///< null when it is down
+    std::unique_ptr<StateDocuments> documents;                   ///< of its present life, or the last
+    Seen seen;                                                   ///< as of its last transition
+    bool runs = false;                                           ///< its topology has resumed
   };
 
   void observe(const std::string& node, const Seen& now);
@@ -76,6 +77,7 @@ class ReplicaSet final : public Subject {
   machines::Facts* facts_ = nullptr;
   bool moved_ = false, worldIsOld_ = true;
   std::string forgotten_;  ///< what a node knew, and no longer does
+  std::string without_;    ///< a member that passes for a secondary and has no data
 };
 
 }  // namespace troupe::sim

@@ -1,6 +1,7 @@
 #include "storage/query/match/match_expression.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::query {
 
@@ -39,8 +40,9 @@ bool MatchExpression::matches(bson::View document, MatchDetails* details) const 
   }
   const auto leaf =
       kind_ == MatchKind::kSize || kind_ == MatchKind::kExists ? LeafArray::kWhole : LeafArray::kElementsAndWhole;
+  bool isFirst = true;  // its step has been taken above
   return walkPath(document, path_, leaf, [&](const Element& e, int64_t offset) {
-    if (details && !details->goesOn()) return false;
+    if (!std::exchange(isFirst, false) && details && !details->goesOn()) return false;
     if (!predicate_->test(e, details)) return false;
     if (details && offset >= 0) details->arrayIndex = offset;
     return true;

@@ -57,9 +57,8 @@ struct MatchDetails {
 
   /// False once `error` is set.
   bool goesOn(int64_t steps = 1) {
-    if (!work) return error.isOK();
-    if (!error.isOK()) return false;
-    error = work->step(steps);
+    if (error.isOK() && work && !work->counts(steps)) [[unlikely]]
+      error = work->look();
     return error.isOK();
   }
 };

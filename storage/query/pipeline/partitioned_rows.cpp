@@ -39,8 +39,8 @@ Status PartitionedRows::sort() {
     return order != 0 ? order < 0 : a.sortKey < b.sortKey;
   };
   const auto steps = [](const Row& a, const Row& b) {
-    return stepsOfComparing(a.partition.valueBytes().size(), b.partition.valueBytes().size()) +
-           stepsOfComparing(a.sortKey.size(), b.sortKey.size());
+    return stepsFor(std::min(a.partition.valueBytes().size(), b.partition.valueBytes().size()) +
+                    std::min(a.sortKey.size(), b.sortKey.size()));
   };
   return sortStably(rows_, context_.parse->work, isLess, steps);
 }

@@ -26,7 +26,7 @@ class FollowedBuildsTest : public OplogApplierTest {
     builder.emplace(*catalog, current()->ns(), std::move(*specs), build);
     ASSERT_TRUE(builder->start(rec()).isOK());
     member = follow();
-    member->scansAreHeld = true;
+    member->scansAwait = "room on the disk";
     pass();
     ASSERT_THAT(scans(), SizeIs(1));
   }
@@ -45,7 +45,7 @@ class FollowedBuildsTest : public OplogApplierTest {
     EXPECT_EQ(member->locks.inUse(), 0u);
   }
   void letScansGo() {
-    member->scansAreHeld = false;
+    member->scansAwait = nullptr;
     member->settle();
   }
   /// Takes what has scanned; of how many documents, if there is any.
@@ -86,6 +86,15 @@ TEST_P(FollowedBuildsTest, EntriesAreAppliedBesideTheScanAndTheCommitWaitsForIt)
   EXPECT_EQ(member->locks.inUse(), 0u) << "without a lock";
   letScansGo();
   expectTheSame();
+}
+
+TEST_P(FollowedBuildsTest, AnOperatorSeesWhatItScansAndWhatItWaitsFor) {
+  ASSERT_THAT(member->scanned, SizeIs(1));
+  EXPECT_EQ(member->scanned[0].view()["createIndexes"].toStringOr(), "c");
+  EXPECT_EQ(member->scanned[0].view().at("indexes.0.name").toStringOr(), "b_1");
+  EXPECT_EQ(member->scanned[0].view()["$db"].toStringOr(), "test");
+  EXPECT_EQ(scans()[0].phase, "waiting");
+  EXPECT_EQ(scans()[0].phaseMeaning, "room on the disk");
 }
 
 TEST_P(FollowedBuildsTest, WhatWasScannedIsCommittedWithoutAnotherScan) {

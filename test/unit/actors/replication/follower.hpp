@@ -41,8 +41,12 @@ class Follower {
     node = std::make_unique<Node>(NodeOptions{.name = "n2", .environment = time, .manual = true});
     storage::OperationServices ofScans = services();
     ofScans.node = &role;
+    const auto operationOf = [this, ofScans](const bson::Uuid&, const storage::Namespace&, bson::Document command) {
+      scanned.push_back(std::move(command));
+      return std::make_shared<storage::OperationContext>(ofScans, storage::OperationOrigin::kApplier);
+    };
     builds = std::make_unique<FollowedBuilds>(
-        FollowedBuilds::Parts{*node, *data.catalog, ofScans, [this] { return scansAreHeld; },
+        FollowedBuilds::Parts{*node, *data.catalog, operationOf, [this] { return scansAwait; },
                               [this](const bson::Uuid&, const Status& why) { failedScans.push_back(why); }});
     writer = std::make_unique<BatchWriter>(
         BatchWriter::Parts{
@@ -162,7 +166,8 @@ class Follower {
   };
   Role role;  ///< as scans see it
   std::unique_ptr<FollowedBuilds> builds;
-  bool scansAreHeld = false;
+  const char* scansAwait = nullptr;
+  std::vector<bson::Document> scanned;  ///< commands of the scans' operations
   std::vector<Status> failedScans;
   std::unique_ptr<BatchWriter> writer;
   std::unique_ptr<ApplierMemory> memory = std::make_unique<ApplierMemory>();

@@ -228,6 +228,46 @@ TEST(Candidacy, ANodeThatCopiesDataIsInStartup2AndDoesNotStand) {  // ISY-001
   EXPECT_EQ(phaseAfter(when(over.next, ElectionTimeout{})), Phase::kDryRun);
 }
 
+/// What it answers while it joins, and from the moment it has a config.
+TEST(Candidacy, AMemberWithoutDataIsNeverASecondary) {  // ISY-001
+  const Snapshot<Topology> lacking = when(blank("b:1"), LacksData{}).next;
+  HeartbeatReply told = shown(memberOf(kConfig, "a:1", Phase::kPrimary), "b:1");
+  told.newer = kConfig;
+  const Outcome joined = when(lacking, told);
+  ASSERT_EQ(phaseAfter(joined), Phase::kFollower);
+  EXPECT_EQ(stateOf(joined.next), MemberState::kStartup2);
+  ASSERT_FALSE(said<HeartbeatRequest>(joined).empty());
+  for (const auto& [to, request] : said<HeartbeatRequest>(joined))
+    EXPECT_EQ(request.sender.state, MemberState::kStartup2) << to;
+  EXPECT_EQ(stateOf(when(joined.next, CopyingData{false}).next), MemberState::kSecondary);
+}
+
+TEST(Candidacy, AMemberThatIsStartedAgainWithoutDataIsNeverASecondary) {  // ISY-001
+  const auto document = memberOf(kConfig, "b:1").document;
+  const Outcome out = machines::resumed<Topology>(document, Topology::resume(document, true));
+  EXPECT_EQ(stateOf(out.next), MemberState::kStartup2);
+  for (const auto& [to, request] : said<HeartbeatRequest>(out))
+    EXPECT_EQ(request.sender.state, MemberState::kStartup2) << to;
+  EXPECT_EQ(stateOf(machines::resumed<Topology>(document).next), MemberState::kSecondary);
+}
+
+TEST(Candidacy, LackOfDataIsOfNoMatterToAFounderAnArbiterAndANodeThatLeads) {
+  ReplicaSetConfig config = kConfig;
+  config.members.resize(1);
+  const Outcome founded = when(when(blank("a:1"), LacksData{}).next, Initiate{config, "a:1", {}});
+  EXPECT_FALSE(founded.next.memory.copyingData) << "its data are the set's";
+  EXPECT_EQ(stateOf(when(memberOf(kConfig, "a:1", Phase::kPrimary), LacksData{}).next), MemberState::kPrimary);
+  EXPECT_FALSE(when(standing(), LacksData{}).next.memory.copyingData);
+  ReplicaSetConfig withArbiter = kConfig;
+  withArbiter.members[1].arbiterOnly = true;
+  withArbiter.members[1].priority = 0;
+  HeartbeatReply told = shown(memberOf(withArbiter, "a:1", Phase::kPrimary), "b:1");
+  told.newer = withArbiter;
+  const Outcome arbiter = when(when(blank("b:1"), LacksData{}).next, told);
+  ASSERT_EQ(phaseAfter(arbiter), Phase::kArbiter);
+  EXPECT_FALSE(arbiter.next.memory.copyingData);
+}
+
 TEST(Candidacy, ANodeThatStandsOrLeadsCopiesNoData) {
   EXPECT_EQ(answered(when(memberOf(kConfig, "a:1", Phase::kPrimary), CopyingData{true}))->code(),
             ErrorCode::kNotSecondary);
