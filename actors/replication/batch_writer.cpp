@@ -16,6 +16,7 @@
 #include "actors/storage/storage_waits.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/logged_command.hpp"
+#include "storage/oplog/oplog_batches.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 
 namespace troupe::replication {
@@ -38,17 +39,17 @@ ConflictRetry patientRetry() { return ConflictRetry({.maxWriteConflictRetries = 
 /// The engine holds no document by itself that it could not write: what was too large for its cache fits later.
 Status toBeRetried(const Status& failure) { return storage::onSecondaryError(failure); }
 
-/// The step of an index build that the entry tells of; nothing: it is another one.
-std::optional<storage::LoggedIndexBuild> buildIn(const OplogEntry& entry) {
-  if (entry.operation.kind != storage::OplogKind::kCommand) return std::nullopt;
-  auto command = storage::parseCommand(entry.operation);
+/// The step of an index build that the operation is; nothing: it is another one.
+std::optional<storage::LoggedIndexBuild> buildIn(const storage::LoggedOperation& operation) {
+  if (operation.kind != storage::OplogKind::kCommand) return std::nullopt;
+  auto command = storage::parseCommand(operation);
   auto* const build = command.isOK() ? std::get_if<storage::LoggedIndexBuild>(&*command) : nullptr;
   return build ? std::optional(std::move(*build)) : std::nullopt;
 }
 
 /// An index over documents that are there is built by a scan.
 bool scansACollection(const OplogEntry& entry, ApplyMode mode) {
-  if (const auto build = buildIn(entry)) return build->step == BuildStep::kCommit;
+  if (const auto build = buildIn(entry.operation)) return build->step == BuildStep::kCommit;
   const auto command = storage::parseCommand(entry.operation);
   return mode == ApplyMode::kReplaying && command.isOK() &&
          std::holds_alternative<storage::LoggedCreateIndex>(*command);
@@ -139,7 +140,7 @@ Task<Status> BatchWriter::writeDocuments(OplogBatch batch) {
 
 Task<StatusWith<std::shared_ptr<BatchWriter::Holding>>> BatchWriter::begin(OplogBatch batch) {
   begun_ = false;
-  auto scanned = co_await scannedFor(batch);
+  TROUPE_CO_ASSIGN(auto scanned, co_await scannedFor(batch));
   TROUPE_CO_ASSIGN(auto wanted, locksFor(batch));
   auto holding = std::make_shared<Holding>(std::move(batch), services_);
   holding->scanned = std::move(scanned);
@@ -172,17 +173,21 @@ StatusWith<std::vector<EntryLock>> BatchWriter::locksFor(const OplogBatch& batch
   return hasSessions ? ofSessions(std::move(wanted)) : std::move(wanted);
 }
 
-Task<std::unique_ptr<storage::IndexBuilder>> BatchWriter::scannedFor(const OplogBatch& batch) const {
-  const auto build = builds_ ? buildIn(batch.entries().front()) : std::nullopt;
-  if (!build || build->step != BuildStep::kCommit) co_return nullptr;
-  co_return co_await builds_->takeScanned(build->build);
+Task<StatusWith<std::unique_ptr<storage::IndexBuilder>>> BatchWriter::scannedFor(const OplogBatch& batch) const {
+  const storage::LoggedOperation& operation = batch.entries().front().operation;
+  const auto build = builds_ && operation.uuid ? buildIn(operation) : std::nullopt;
+  if (!build || build->step != BuildStep::kCommit) co_return std::unique_ptr<storage::IndexBuilder>();
+  co_return co_await builds_->takeScanned(*operation.uuid, build->build);
 }
 
-void BatchWriter::noteBuild(const OplogEntry& entry) const {
-  const auto build = builds_ && entry.operation.uuid ? buildIn(entry) : std::nullopt;
-  if (!build) return;
-  if (build->step == BuildStep::kStart) builds_->begin(*entry.operation.uuid, build->build);
-  else builds_->forget(build->build);
+void BatchWriter::noteBuilds(const OplogEntry& entry) const {
+  if (!builds_) return;
+  (void)storage::eachOperation(entry.operation, [&](const storage::LoggedOperation& operation) {
+    const auto build = operation.uuid ? buildIn(operation) : std::nullopt;
+    if (build && build->step == BuildStep::kStart) builds_->begin(*operation.uuid, build->build);
+    else if (build) builds_->forget(build->build);
+    return Status::OK();
+  });
 }
 
 /// The state transition is left out: it would hold up a change of the role, which ends by draining the applier.
@@ -401,13 +406,19 @@ Task<Status> BatchWriter::writeAlone(std::shared_ptr<Holding> holding) {
     if (done.isOK() && entry->session) done = sessions_.putInUnit(*operation, {&entry, 1}, limits).status();
     if (done.isOK()) {
       noteUnit(holding->batch.entries().front(), 1, begun);
-      noteBuild(holding->batch.entries().front());
+      noteBuilds(holding->batch.entries().front());
       co_return done;
     }
     const bool again = co_await retries(retry, toBeRetried(done));
     if (!again) co_return done.withContext(nameOf(holding->batch.entries().front()));
     operation->recoveryUnit().abandonSnapshot();
   }
+}
+
+void BatchWriter::endScans() {
+  const std::lock_guard lock(mutex_);
+  ends_ = true;
+  if (const auto scanning = scanning_.lock()) scanning->kill(ErrorCode::kInterruptedAtShutdown);
 }
 
 /// What runs apart owns what it works with: the task that awaits it may go away before it has ended.
@@ -418,6 +429,11 @@ Task<Status> BatchWriter::applyAlone(std::shared_ptr<Holding> holding, std::shar
   std::function<Status()> work = [this, holding, operation] {
     return applier_.apply(*operation, holding->batch.entries().front());
   };
+  {
+    const std::lock_guard lock(mutex_);
+    scanning_ = operation;
+    if (ends_) operation->kill(ErrorCode::kInterruptedAtShutdown);
+  }
   std::string path = workPathOf(entry);
   co_return co_await runDetached(node_, std::move(path), std::move(work));
 }

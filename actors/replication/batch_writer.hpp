@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -65,13 +66,17 @@ class BatchWriter {
   BatchWriter(const Parts& parts, const Options& options);
 
   /// Log, then documents. The batch is a command alone, or holds none (nextBatch). Conflicts and pressure in the cache
-  /// are waited out. Errors end the member: its data are not those of the log, or storage has failed.
+  /// are waited out. Errors end the member: its data are not those of the log, or storage has failed; but for
+  /// InterruptedDueToReplStateChange, where a rollback begins and the batch has not, and InterruptedAtShutdown.
   Task<Status> write(OplogBatch batch);
   /// The halves of `write`. The second may be repeated in mode kReplaying, as a start does that finds the entries.
   Task<Status> writeLog(OplogBatch batch);
   Task<Status> writeDocuments(OplogBatch batch);
   /// Whether the batch under way has its locks: from then on something of it may have been written.
   bool hasBegun() const { return begun_.load(); }
+  /// The node shuts down: ends the scan of a batch, which may take long, and each to come. The batch fails with
+  /// InterruptedAtShutdown, and a start carries it out from the log. Any thread.
+  void endScans();
 
   /// Since the writer was made.
   struct Figures {
@@ -89,8 +94,8 @@ class BatchWriter {
 
   Task<StatusWith<std::shared_ptr<Holding>>> begin(OplogBatch batch);
   StatusWith<std::vector<storage::EntryLock>> locksFor(const OplogBatch& batch) const;
-  /// What has scanned for the index build that the batch commits; null: there is none.
-  Task<std::unique_ptr<storage::IndexBuilder>> scannedFor(const OplogBatch& batch) const;
+  /// What has scanned for the index build that the batch commits; null: nothing has.
+  Task<StatusWith<std::unique_ptr<storage::IndexBuilder>>> scannedFor(const OplogBatch& batch) const;
   Task<Status> acquire(std::shared_ptr<Holding> holding, std::vector<storage::EntryLock> wanted);
   std::shared_ptr<storage::OperationContext> operationFor(const OplogBatch& batch) const;
 
@@ -113,7 +118,7 @@ class BatchWriter {
   Task<Status> writeSessions(std::shared_ptr<Writing> writing, Entries entries);
   Task<Status> writeAlone(std::shared_ptr<Holding> holding);
   /// Scans begin with the start of their build, and end with its abort.
-  void noteBuild(const storage::OplogEntry& entry) const;
+  void noteBuilds(const storage::OplogEntry& entry) const;
   Task<Status> applyAlone(std::shared_ptr<Holding> holding, std::shared_ptr<storage::OperationContext> operation);
   void noteUnit(const storage::OplogEntry& first, size_t count, TimePoint begun);
   /// Waits before the next attempt; false: the failure is final.
@@ -130,6 +135,9 @@ class BatchWriter {
   FollowedBuilds* const builds_;
   int apart_ = 0;  ///< small batches that are not tried in one unit, since one before them failed
   std::atomic<bool> begun_{false};
+  std::mutex mutex_;
+  bool ends_ = false;
+  std::weak_ptr<storage::OperationContext> scanning_;  ///< apart, for the batch under way
   std::atomic<int64_t> units_{0}, conflicts_{0};
 };
 

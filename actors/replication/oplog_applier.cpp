@@ -17,6 +17,11 @@ int64_t wallMillisOf(const Environment& environment) {
   return duration_cast<milliseconds>(environment.wallNow().time_since_epoch()).count();
 }
 
+/// A rollback begins, and nothing of the batch was written; or the node shuts down, and its next start writes the rest.
+bool isGivenUp(const Status& batch) {
+  return batch == ErrorCode::kInterruptedDueToReplStateChange || batch == ErrorCode::kInterruptedAtShutdown;
+}
+
 }  // namespace
 
 ApplyFigures::Values ApplyFigures::get() const {
@@ -86,7 +91,8 @@ Task<void> OplogApplier::run() {
       continue;
     }
     const Status applied = co_await applyNext(count);
-    if (!applied.isOK()) co_return failWith(applied);
+    if (isGivenUp(applied)) paused_ = true;  // until a Resume, or the stop
+    else if (!applied.isOK()) co_return failWith(applied);
     answer(pauses_);
   }
   stop();
@@ -119,6 +125,7 @@ Task<Status> OplogApplier::applyNext(size_t count) {
   stage_ = Stage::kWriting;
   setPhase("writing", "a batch of entries");
   const Status written = co_await parts_.writer->write(batch);
+  if (isGivenUp(written)) stage_ = Stage::kIdle;
   if (!written.isOK()) co_return written;
   memory.next += count;
   memory.figures.noteBatch(batch, duration_cast<microseconds>(environment().now() - begun));

@@ -23,7 +23,8 @@ inline constexpr const char* kOplogApplierPath = "/node/replication/applier";
 /// Answered when the buffer is closed and all that was in it is applied and visible. A delayed member does not wait for
 /// its delay then: it is about to lead.
 struct DrainBuffer {};
-/// Answered when no batch is under way; none begins before `Resume`.
+/// Answered when no batch is under way; none begins before `Resume`. One that waits for the scan of an index build is
+/// given up when the scans are suspended (FollowedBuilds::suspend).
 struct Pause {};
 /// Goes on with what the buffer holds now: entries that were taken from it before a `reopen` are forgotten. A tell.
 struct Resume {};

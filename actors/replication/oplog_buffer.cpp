@@ -107,15 +107,24 @@ void OplogBuffer::close() {
   completeAll(std::move(readers));
 }
 
+void OplogBuffer::beginLife() {
+  entries_.clear();
+  bytes_ = 0;
+  newest_.reset();
+  ++life_;
+}
+
+void OplogBuffer::clear() {
+  const std::lock_guard lock(mutex_);
+  beginLife();
+}
+
 void OplogBuffer::reopen() {
   std::vector<Promise<troupe::Done>> writers, readers;
   {
     const std::lock_guard lock(mutex_);
-    entries_.clear();
-    bytes_ = 0;
-    newest_.reset();
+    beginLife();
     closed_ = false;
-    ++life_;
     writers.swap(awaitingRoom_);
     readers.swap(awaitingOpen_);
   }

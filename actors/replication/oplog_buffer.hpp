@@ -35,6 +35,8 @@ class OplogBuffer {
   std::vector<FetchedEntry> take(size_t maxEntries, size_t maxBytes, uint64_t* life = nullptr);
   /// Takes no more: `push` fails, and the reader is told. What is in it stays.
   void close();
+  /// What is in a closed one is of a log that is not followed any more, and goes.
+  void clear();
   /// Empty and open again: fetching begins anew, elsewhere or in another role.
   void reopen();
 
@@ -42,9 +44,10 @@ class OplogBuffer {
   Task<void> untilOpen();
 
   bool isClosed() const;
-  /// Counts `reopen`s: entries that were taken in an earlier life are of a log that is not followed any more.
+  /// Counts `clear`s and `reopen`s: entries that were taken in an earlier life are of a log that is not followed any
+  /// more.
   uint64_t life() const;
-  /// OpTime of the newest entry that was ever pushed since `reopen`, or nothing.
+  /// OpTime of the newest entry that was ever pushed in this life, or nothing.
   std::optional<OpTime> newest() const;
   struct Figures {
     size_t entries = 0, bytes = 0, maxBytes = 0;
@@ -58,6 +61,7 @@ class OplogBuffer {
 
   /// Completes at once, or with the others that wait there.
   static Future<troupe::Done> waitIn(std::vector<Promise<troupe::Done>>& waiters, bool waits);
+  void beginLife();  ///< under the mutex
   Future<troupe::Done> filled();
   Future<troupe::Done> opened();
 
@@ -66,7 +70,7 @@ class OplogBuffer {
   std::deque<FetchedEntry> entries_;
   size_t bytes_ = 0;
   bool closed_ = false;
-  uint64_t life_ = 0;  ///< counts `reopen`s: a push that waited through one has failed
+  uint64_t life_ = 0;  ///< a push that waited for the next one has failed
   std::optional<OpTime> newest_;
   std::vector<Promise<troupe::Done>> awaitingRoom_, awaitingEntries_, awaitingOpen_;
 };

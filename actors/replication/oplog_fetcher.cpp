@@ -119,18 +119,15 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(CloseBuffer) {
   co_return std::optional<Event>();
 }
 
-/// What is in the buffer is of the branch that is taken back: it is applied first, so that the rollback finds it in the
-/// log.
+/// What is in the buffer is of the branch that is taken back, and is not applied any more.
 Task<OplogFetcher::Outcome> OplogFetcher::done(RollBack action) {
   if (!parts_.rollBack) co_return std::optional<Event>();
-  if (parts_.drained) TROUPE_CO_TRY(co_await parts_.drained());
   TROUPE_CO_TRY(co_await parts_.rollBack(action.source));
   co_return std::optional<Event>(RollbackEnded{});
 }
 
 Task<OplogFetcher::Outcome> OplogFetcher::done(NeedInitialSync) {
   if (!parts_.initialSync) co_return std::optional<Event>();
-  if (parts_.buffer->isClosed() && parts_.drained) TROUPE_CO_TRY(co_await parts_.drained());
   TROUPE_CO_TRY(co_await parts_.initialSync());
   co_return std::optional<Event>(InitialSyncEnded{});
 }

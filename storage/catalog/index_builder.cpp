@@ -4,6 +4,8 @@
 
 #include "storage/catalog/catalog_publish.hpp"
 #include "storage/catalog/index_operations.hpp"
+#include "storage/operation/operation_context.hpp"
+#include "storage/transaction/conflict_retry.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::storage {
@@ -91,12 +93,24 @@ StatusWith<IndexBuilder::Batch> IndexBuilder::scan(RecoveryUnit& unit, const Col
   return batch;
 }
 
+Status IndexBuilder::admitKeys(RecoveryUnit& unit, const Collection& collection) const {
+  std::vector<uint32_t> tables;
+  for (const auto& spec : specs_) tables.push_back(collection.findIndex(spec.name)->access->table().id);
+  return admitDerived(unit, collection.ns(), std::move(tables));
+}
+
+Status IndexBuilder::clear(RecoveryUnit& unit) {
+  TROUPE_ASSIGN(auto collection, current());
+  WriteUnitOfWork work(unit);
+  TROUPE_TRY(admitKeys(unit, *collection));
+  for (const auto& spec : specs_) TROUPE_TRY(unit.truncate(collection->findIndex(spec.name)->access->table(), {}, {}));
+  return work.commit();
+}
+
 StatusWith<bool> IndexBuilder::step(RecoveryUnit& unit, int maxDocuments) {
   TROUPE_ASSIGN(auto collection, current());
   WriteUnitOfWork work(unit);
-  std::vector<uint32_t> tables;
-  for (const auto& spec : specs_) tables.push_back(collection->findIndex(spec.name)->access->table().id);
-  TROUPE_TRY(admitDerived(unit, collection->ns(), std::move(tables)));
+  TROUPE_TRY(admitKeys(unit, *collection));
   TROUPE_ASSIGN(auto batch, scan(unit, *collection, maxDocuments));
   TROUPE_TRY(work.commit());
   last_ = batch.last;
@@ -133,17 +147,23 @@ Status IndexBuilder::commit(RecoveryUnit& unit) {
 
 Status IndexBuilder::abort(RecoveryUnit& unit) { return abortIndexBuild(catalog_, unit, uuid_, buildUuid_); }
 
+/// Nobody writes beside it: what stands in the way, a full cache above all, passes by itself.
 Status IndexBuilder::finish(RecoveryUnit& unit) {
   constexpr int kBatch = 500;
-  constexpr int kMaxConflicts = 100;
-  for (int conflicts = 0; conflicts < kMaxConflicts;) {
-    auto done = step(unit, kBatch);
-    if (done.isOK() && *done) return commit(unit);
-    if (done.isOK()) continue;
-    if (done.status().code() != ErrorCode::kWriteConflict) return done.status();
-    ++conflicts;
+  bool isScanned = false;
+  for (;;) {
+    if (unit.operation()) TROUPE_TRY(unit.operation()->checkForInterrupt({}));
+    Status done;
+    if (isScanned) {
+      done = commit(unit);
+      if (done.isOK()) return done;
+    } else {
+      const auto atEnd = step(unit, kBatch);
+      done = atEnd.status();
+      isScanned = atEnd.isOK() && *atEnd;
+    }
+    if (!done.isOK() && onSecondaryError(done) != ErrorCode::kWriteConflict) return done;
   }
-  return {ErrorCode::kWriteConflict, "the index build met too many write conflicts"};
 }
 
 Status IndexBuilder::buildAll(RecoveryUnit& unit) {

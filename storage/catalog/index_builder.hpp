@@ -35,7 +35,12 @@ class IndexBuilder {
   /// In place of `start`: goes on with the unfinished indexes of this build, which lie in the collection. That they
   /// hold no duplicates has been checked by the node that logged the commit.
   void takeUp(const bson::Uuid& collection);
-  /// All steps and the commit; for a caller that holds the exclusive lock throughout.
+  /// After takeUp, where an earlier scan may have been: empties the indexes. Keys of scans have no times, so they
+  /// outlive a crash and a rollback, after which other documents may have the records that they name. Lock: collection
+  /// X. Errors: WriteConflict, IndexBuildAborted.
+  Status clear(RecoveryUnit& unit);
+  /// All steps and the commit; for a caller that holds the exclusive lock throughout. *Blocks*, also while the cache
+  /// has no room. Errors: also that of a kill of the unit's operation.
   Status finish(RecoveryUnit& unit);
   /// start, finish (or abort); likewise.
   Status buildAll(RecoveryUnit& unit);
@@ -63,6 +68,8 @@ class IndexBuilder {
     std::vector<Suspect> suspects;
   };
   StatusWith<CollectionPtr> current() const;
+  /// Opens the indexes for keys that no entry tells of.
+  Status admitKeys(RecoveryUnit& unit, const Collection& collection) const;
   Status tell(RecoveryUnit& unit, IndexBuildOperation::Step step, const Collection& collection,
               const OpTime& slot) const;
   StatusWith<Batch> scan(RecoveryUnit& unit, const Collection& collection, int maxDocuments) const;

@@ -51,7 +51,9 @@ Status OperationApplier::commitScanned(OperationContext& operation, const OplogE
                                        IndexBuilder& scanned) const {
   operation.setWriteMode(WriteMode::kApplied);
   operation.setAppliedTime(entry.opTime.timestamp);
-  return scanned.commit(operation.recoveryUnit());
+  const Status done = scanned.commit(operation.recoveryUnit());
+  // Its indexes are not there as they were scanned: gone, or ready since an attempt before this one.
+  return done == ErrorCode::kIndexBuildAborted ? apply(operation, entry) : done;
 }
 
 Status OperationApplier::inUnit(RecoveryUnit& unit, const LoggedOperation& operation,

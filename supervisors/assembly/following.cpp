@@ -26,11 +26,18 @@ Task<Status> askApplier(Node* node, Payload question) {
   co_return answer.status();
 }
 
-/// No scan reads data that are about to be undone (RBK-003).
-Task<Status> stopFollowing(Node* node, replication::FollowedBuilds* builds) {
-  const Status drained = co_await askApplier(node, local(replication::DrainBuffer{}));
-  builds->forgetAll();
-  co_return drained;
+/// No scan reads data that are about to be undone (RBK-003), and no batch waits for one. What is in the buffer is not
+/// applied any more: it is of the branch that is given up.
+Task<Status> stopFollowing(Node* node, Following* following) {
+  following->builds.suspend();
+  const Status paused = co_await askApplier(node, local(replication::Pause{}));
+  if (paused.isOK()) following->buffer.clear();
+  co_return paused;
+}
+
+void followAgain(Node& node, Following& following) {
+  following.builds.resume();
+  node.tell(node.address(replication::kOplogApplierPath), local(replication::Resume{}));
 }
 
 /// Takes as long as it takes: its progress is shown, and its failure ends the node.
@@ -38,6 +45,14 @@ Task<Status> copyData(Node* node) {
   const Answer answer =
       co_await node->ask(node->address(replication::kInitialSyncPath), local(replication::BeginInitialSync{}));
   co_return answer.status();
+}
+
+/// What was fetched before is of no use to the copy.
+Task<Status> copyDataAnew(Node* node, Following* following) {
+  Status done = co_await stopFollowing(node, following);
+  if (done.isOK()) done = co_await copyData(node);
+  followAgain(*node, *following);
+  co_return done;
 }
 
 /// Ends when the rollback has: the actor answers nobody, but has the fetcher look for a source again.
@@ -92,10 +107,12 @@ std::shared_ptr<storage::OperationContext> operationOfScan(server::ServerContext
 }
 
 /// Room on the disk, or the end of the fail point that holds builds on the primary, too.
-const char* whatScansAwait(server::ServerContext& server) {
+const char* whatScansAwait(server::ServerContext& server, int64_t documents) {
   server.disk.look();  // nobody knows how many keys a document has
   if (server.disk.refusing()) return "waits for room on the disk";
-  const auto applies = [](bson::View data) { return data["phase"].toStringOr("following") == "following"; };
+  const auto applies = [&](bson::View data) {
+    return data["phase"].toStringOr("following") == "following" && documents >= data["after"].toInt64(0);
+  };
   return server.failPoints.fires("hangIndexBuild", applies) ? "is held by a fail point" : nullptr;
 }
 
@@ -139,7 +156,7 @@ Following::Following(server::ServerContext& server, storage::OperationServices s
               [&server](const bson::Uuid& build, const storage::Namespace& ns, bson::Document command) {
                 return operationOfScan(server, build, ns, std::move(command));
               },
-              [&server] { return whatScansAwait(server); },
+              [&server](int64_t documents) { return whatScansAwait(server, documents); },
               [&server](const bson::Uuid& build, const Status& why) { logFailedScan(server, build, why); }}),
       writer({server.node, server.catalog.unguarded(), *server.oplog, services, slowUnits(server), &builds}, {}),
       copyWriter({server.node, server.catalog.unguarded(), *server.oplog, services},
@@ -187,7 +204,7 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
   parts.rollBack = [&server, turn = following.rollbackTurn](NodeName source) {
     return rollBack(&server, turn, std::move(source));
   };
-  parts.initialSync = [node = &server.node] { return copyData(node); };
+  parts.initialSync = [node = &server.node, &following] { return copyDataAnew(node, &following); };
   parts.setMaintenance = [node = &server.node](bool on) {
     return askTopology(node, local(replication::Maintenance{on}));
   };
@@ -203,8 +220,11 @@ void wireFollowing(server::ServerContext& server, Following& following, replicat
   rollback.members = following.members.get();
   rollback.stable = [&server] { return server.progress->stable(); };
   rollback.resetTimes = [&server](const OpTime& at) { server.progress->resetTo(at); };
-  rollback.stopFollowing = [&server, &following] { return stopFollowing(&server.node, &following.builds); };
-  rollback.followAgain = [turn = following.rollbackTurn] { turn->ended(); };
+  rollback.stopFollowing = [&server, &following] { return stopFollowing(&server.node, &following); };
+  rollback.followAgain = [&server, &following] {
+    followAgain(server.node, following);
+    following.rollbackTurn->ended();
+  };
   rollback.copyAnew = [&server, turn = following.rollbackTurn](const OpTime& committed) -> StatusWith<bool> {
     TROUPE_ASSIGN(const auto copied,
                   replication::endOfCopy(server.catalog.unguarded(), {.sessions = server.storageSessions}));

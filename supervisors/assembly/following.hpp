@@ -35,6 +35,11 @@ class RollbackTurn {
 /// does.
 struct Following {
   Following(server::ServerContext& server, storage::OperationServices services);
+  /// The node shuts down: no batch of a log scans any more.
+  void endScans() {
+    writer.endScans();
+    copyWriter.endScans();
+  }
 
   std::unique_ptr<replication::RemoteMembers> members;
   replication::OplogBuffer buffer;

@@ -389,11 +389,11 @@ MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::Sto
           wireFlowControl(*context)};
 }
 
-/// Stops the tree: connections drain, actors stop in their order.
 void NodeAssembly::Parts::stopTreeInOrder() {
   if (membership && root) handOver(*context);
   hello.beginShutdown();
   cappedWaiters.wakeAll();
+  if (following) following->endScans();
   if (root && !node->wait(stopTree(*node, root, kDrainTime)))
     log.warning(Component::kSupervision, 23378, "main", "Some actors did not stop in time and are killed");
 }

@@ -54,7 +54,7 @@ void tellServices(Node& node, const std::vector<Service>& services, const replic
 
 replication::TopologyParts wireTopology(server::ServerContext& server, std::shared_ptr<machines::StorageAccess> storage,
                                         replication::Membership& membership, std::shared_ptr<link::Links> links,
-                                        const Following& following, const AssemblyOptions& options) {
+                                        Following& following, const AssemblyOptions& options) {
   replication::TopologyParts topology;
   topology.storage = std::move(storage);
   topology.membership = &membership;
@@ -92,7 +92,10 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
     return lastWriteOf(server, transition, server.membership->view()->topology.memory.term);
   };
   topology.positions = [&server] { return server.progress->positions(); };
-  topology.acceptWrites = [transition](int64_t term) { transition->acceptWrites(term); };
+  topology.acceptWrites = [transition, builds = &following.builds](int64_t term) {
+    builds->forgetAll();  // this node discards them
+    transition->acceptWrites(term);
+  };
   topology.catchUp = [role](const replication::CatchUp& wanted) { role->catchUp(wanted); };
   topology.drain = [role](const replication::Drain& wanted) { role->drain(wanted); };
   topology.untilOldRoleEnded = [transition] { return transition->untilOver(); };

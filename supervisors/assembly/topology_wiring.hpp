@@ -15,7 +15,7 @@ namespace troupe::supervisors {
 /// outlives the topology actor.
 replication::TopologyParts wireTopology(server::ServerContext& server, std::shared_ptr<machines::StorageAccess> storage,
                                         replication::Membership& membership, std::shared_ptr<link::Links> links,
-                                        const Following& following, const AssemblyOptions& options);
+                                        Following& following, const AssemblyOptions& options);
 
 /// A primary that is told to stop asks another member to take over (BOOT-005), and waits for it 2 s at most.
 void handOver(server::ServerContext& server);

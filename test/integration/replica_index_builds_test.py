@@ -13,9 +13,14 @@ WANTED = [{"key": {"x": 1}, "name": "x_1"}]
 SCANS = "replication/index-builds"
 
 
-def hold(member, phase):
-    """Builds of that member that come to this point stay there; None: they go on."""
-    member.command({"configureFailPoint": "hangIndexBuild", "mode": "alwaysOn" if phase else "off", "data": {"phase": phase or ""}})
+def hold(member, phase, after=0):
+    """Builds of that member that come to this point stay there, scans when they have read so many documents; None: they go on."""
+    member.command({"configureFailPoint": "hangIndexBuild", "mode": "alwaysOn" if phase else "off", "data": {"phase": phase or "", "after": after}})
+
+
+def scanned(member):
+    """How many documents its scans have read, as operators see them."""
+    return [op["progress"]["done"] for op in member.command("currentOp")["inprog"] if op["desc"].startswith("IndexBuild")]
 
 
 class MemberBuilds(unittest.TestCase):
@@ -24,16 +29,17 @@ class MemberBuilds(unittest.TestCase):
         items.insert_many([{"_id": i, "x": i % 100, "tags": [i % 7]} for i in range(documents)])
         return items
 
-    def begin(self, group):
-        """A build that the primary does not commit, and whose scans the others hold."""
+    def begin(self, group, after=0):
+        """A build that the primary does not commit, and whose scans the others hold when they have read so many documents."""
         primary = group.primary()
         hold(primary, "committing")
         for member in group.others(primary):
-            hold(member, "following")
+            hold(member, "following", after)
         building = Background(primary, {"createIndexes": "items"}, db="app", indexes=WANTED, writeConcern={"w": 1})
         self.assertTrue(eventually(lambda: "committing" in primary.phases("services/index-builds")), primary.log_tail(20))
         for member in group.others(primary):
             self.assertTrue(eventually(lambda m=member: m.phases(SCANS) == ["waiting"]), member.log_tail(20))
+            self.assertTrue(all(after <= n < 5_000 for n in scanned(member)), scanned(member))
         return primary, building
 
     def assert_whole(self, group, indexes=("_id_", "x_1")):
@@ -52,6 +58,11 @@ class MemberBuilds(unittest.TestCase):
         items.update_many({"_id": {"$lt": 50}}, {"$set": {"x": 3000}})
         items.delete_many({"_id": {"$gte": 4_900}})
 
+    def write_beside_again(self, items):
+        items.insert_one({"_id": "newer", "x": [6, 2001]})
+        items.update_many({"_id": {"$lt": 100}}, {"$set": {"x": 3001}})
+        items.delete_many({"_id": {"$gte": 4_800}})
+
     def test_the_applier_goes_on_and_the_commit_awaits_the_scan(self):
         with Set() as group:
             group.initiate()
@@ -64,8 +75,9 @@ class MemberBuilds(unittest.TestCase):
                 marker = client.app.get_collection("other", write_concern=WriteConcern(w=1))
                 marker.insert_one({"_id": 1})
                 held = group.others(primary)[0]
+                self.assertTrue(eventually(lambda: held.phases("replication/applier") == ["writing"]), held.log_tail(20))
                 with held.client(readPreference="secondary") as own:
-                    self.assertFalse(eventually(lambda: own.app.other.count_documents({}), 1), "the commit comes before it")
+                    self.assertEqual(own.app.other.count_documents({}), 0, "the commit comes before it")
                 for member in group.others(primary):
                     hold(member, None)
                 items.insert_one({"_id": "last", "x": 1})
@@ -78,14 +90,17 @@ class MemberBuilds(unittest.TestCase):
                 items = self.fill(client)
                 primary, building = self.begin(group)
                 for member in group.others(primary):
-                    with member.client(readPreference="secondaryPreferred") as own:
-                        shown = [op for op in own.admin.command("currentOp")["inprog"] if op["desc"].startswith("IndexBuild")]
-                        self.assertEqual([(op["ns"], op["command"]["indexes"][0]["name"]) for op in shown], [("app.items", "x_1")])
-                        self.assertEqual(shown[0]["progress"], {"done": 0, "total": 5_000})
-                        own.admin.command("killOp", op=shown[0]["opid"])
+                    shown = [op for op in member.command("currentOp")["inprog"] if op["desc"].startswith("IndexBuild")]
+                    self.assertEqual([(op["ns"], op["command"]["indexes"][0]["name"]) for op in shown], [("app.items", "x_1")])
+                    self.assertEqual(shown[0]["progress"], {"done": 0, "total": 5_000})
+                    member.command("killOp", op=shown[0]["opid"])
                     self.assertTrue(eventually(lambda m=member: m.phases(SCANS) == []), member.log_tail(20))
+                    self.assertEqual(scanned(member), [])
                 hold(primary, None)
-                self.assertEqual(building.join()["ok"], 1)  # the commits scan
+                self.assertEqual(building.join()["ok"], 1)
+                for member in group.others(primary):  # the commit has another scan begin, which is held, too
+                    self.assertTrue(eventually(lambda m=member: m.phases(SCANS) == ["waiting"]), member.log_tail(20))
+                    hold(member, None)
                 items.insert_one({"_id": "last"})
                 self.assert_whole(group)
 
@@ -136,6 +151,8 @@ class MemberBuilds(unittest.TestCase):
                         each.join()
                 items.insert_one({"_id": "last"})
                 self.assert_whole(group, ("_id_", "x_1", "tags_1"))
+                for member in group.members:
+                    self.assertNotIn("A scan for an index build has ended early", member.log())
 
     def test_an_abort_and_a_drop_end_the_scans(self):
         with Set() as group:
@@ -160,21 +177,20 @@ class MemberBuilds(unittest.TestCase):
             group.initiate()
             with client_of(group) as client:
                 items = self.fill(client)
-                primary, building = self.begin(group)
+                primary, building = self.begin(group, after=1_000)
                 self.write_beside(items)
                 killed, stopped = group.others(primary)
+                killed.command("fsync")  # what was scanned is on the disk
                 killed.kill()
-                self.assertEqual(stopped.stop(), 0)
                 killed.start()
+                group.have_data()
+                self.assertEqual(stopped.stop(), 0)
                 stopped.start()
                 group.have_data()
+                self.write_beside_again(items)
                 hold(primary, None)
-                building.join()
-                group.settled()
+                self.assertEqual(building.join()["ok"], 1)  # by the same primary: the build is the one that was begun
                 items.insert_one({"_id": "last"})
-                with group.primary().client() as own:
-                    own.app.get_collection("items", write_concern=MAJORITY).create_index("x", name="x_1")
-                items.insert_one({"_id": "end"})
                 self.assert_whole(group)
 
     def test_a_member_that_becomes_primary_discards_what_it_scans(self):
@@ -182,7 +198,7 @@ class MemberBuilds(unittest.TestCase):
             group.initiate()
             with client_of(group) as client:
                 self.fill(client)
-                primary, building = self.begin(group)
+                primary, building = self.begin(group, after=1_000)
                 primary.ask("replSetStepDown", replSetStepDown=60, secondaryCatchUpPeriodSecs=10)
                 hold(primary, None)
                 self.assertNotEqual(building.join()["ok"], 1)
@@ -200,7 +216,7 @@ class MemberBuilds(unittest.TestCase):
             with client_of(group) as client:
                 items = self.fill(client)
                 items.insert_one({"_id": "all"})
-                old, building = self.begin(group)
+                old, building = self.begin(group, after=1_000)
                 parted = Parted(group, bystanders=[follower])
                 for other in parted.rest:
                     cut(follower, other)
@@ -232,6 +248,33 @@ class MemberBuilds(unittest.TestCase):
                 items.insert_one({"_id": "end"})
                 self.assert_whole(group)
                 self.assertEqual(items.count_documents({"x": {"$gte": 0}}), 5_000)
+
+    def test_a_rollback_does_not_wait_for_the_scan_of_a_commit_that_it_takes_back(self):
+        with Set(4, m3={"priority": 0, "votes": 0}) as group:
+            group.initiate()
+            follower = group.members[3]
+            with client_of(group) as client:
+                items = self.fill(client)
+                parted = Parted(group, bystanders=[follower])
+                old = parted.old
+                for other in parted.rest:
+                    cut(follower, other)
+                parted.part()
+                hold(follower, "following", after=1_000)
+                wanted = [{"key": {"x": 1}, "name": "x_1"}]
+                building = Background(old, {"createIndexes": "items"}, db="app", indexes=wanted, writeConcern={"w": 1})
+                self.assertTrue(eventually(lambda: follower.phases(SCANS) == ["waiting"], 30), follower.log_tail(20))
+                self.assertEqual(building.join()["ok"], 1)
+                self.assertTrue(eventually(lambda: follower.phases("replication/applier") == ["writing"]), follower.log_tail(20))
+                parted.await_successor()
+                parted.write_on_the_new_branch({"_id": "new"})
+                for other in parted.rest:
+                    mend(follower, other)
+                parted.mend()
+                group.settled(60)
+                items = client.app.get_collection("items", write_concern=WriteConcern(w=4, wtimeout=int(30_000 * SLOWNESS)))
+                items.insert_one({"_id": "last"})
+                self.assert_whole(group, ("_id_",))
 
 
 if __name__ == "__main__":

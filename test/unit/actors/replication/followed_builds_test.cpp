@@ -51,15 +51,31 @@ class FollowedBuildsTest : public OplogApplierTest {
   /// Takes what has scanned; of how many documents, if there is any.
   std::optional<int64_t> takeScanned() {
     std::optional<int64_t> documents;
-    member->node->start(take(member->builds.get(), build, &documents));
-    member->node->run();
+    member->node->start(take(member->builds.get(), current()->uuid(), build, &documents, &refusal));
+    member->settle();
     return documents;
   }
-  static Task<void> take(FollowedBuilds* builds, bson::Uuid of, std::optional<int64_t>* documents) {
-    const auto scanned = co_await builds->takeScanned(of);
-    if (scanned) *documents = scanned->documentsScanned();
+  static Task<void> take(FollowedBuilds* builds, bson::Uuid collection, bson::Uuid of,
+                         std::optional<int64_t>* documents, Status* failure) {
+    const auto scanned = co_await builds->takeScanned(collection, of);
+    *failure = scanned.status();
+    if (scanned.isOK() && *scanned) *documents = (*scanned)->documentsScanned();
   }
   std::vector<ActorRow> scans() const { return member->node->registry().rows({.type = "IndexBuildScan"}); }
+  /// As of a scan of other data: the value `b` of a document that is not there, for a record that is.
+  void leaveKey(const char* value, int64_t record) {
+    storage::OperationContext operation(member->services(), storage::OperationOrigin::kApplier);
+    operation.setWriteMode(storage::WriteMode::kApplied);
+    storage::RecoveryUnit& unit = operation.recoveryUnit();
+    const auto collection = member->data.catalog->find(storage::Namespace::split("test.c"));
+    const storage::IndexEntry& index = *collection->findIndex("b_1");
+    storage::WriteUnitOfWork work(unit);
+    ASSERT_TRUE(storage::admitDerived(unit, collection->ns(), {index.access->table().id}).isOK());
+    storage::KeySet keys;
+    ASSERT_TRUE(index.access->generator().generate(doc("b", value), keys).isOK());
+    ASSERT_TRUE(index.access->insertForBuild(unit, keys.keys.front(), storage::RecordId(record)).isOK());
+    ASSERT_TRUE(work.commit().isOK());
+  }
   void writeMeanwhile() {
     for (int i = 1; i <= 20; ++i) {
       update(i * 7, "b", -i * 1000);
@@ -73,6 +89,7 @@ class FollowedBuildsTest : public OplogApplierTest {
   std::optional<storage::IndexBuilder> builder;
   std::unique_ptr<Follower> member;
   size_t passed = 0;  ///< entries of the log
+  Status refusal;     ///< of the last `takeScanned`
 };
 
 TEST_P(FollowedBuildsTest, EntriesAreAppliedBesideTheScanAndTheCommitWaitsForIt) {
@@ -97,23 +114,43 @@ TEST_P(FollowedBuildsTest, AnOperatorSeesWhatItScansAndWhatItWaitsFor) {
   EXPECT_EQ(scans()[0].phaseMeaning, "room on the disk");
 }
 
-TEST_P(FollowedBuildsTest, WhatWasScannedIsCommittedWithoutAnotherScan) {
+TEST_P(FollowedBuildsTest, WhatWasScannedIsTakenOnceAndTheNextTakerHasAnotherScan) {
   letScansGo();
   EXPECT_THAT(scans(), IsEmpty()) << "it has come to the end";
   writeMeanwhile();
   pass();
   EXPECT_EQ(takeScanned(), std::optional<int64_t>(kDocuments));
-  EXPECT_FALSE(takeScanned()) << "once";
+  EXPECT_THAT(member->scanned, SizeIs(1));
+  EXPECT_EQ(takeScanned(), std::optional<int64_t>(kDocuments)) << "20 were removed, and 20 are new";
+  EXPECT_THAT(member->scanned, SizeIs(2));
   ASSERT_TRUE(builder->finish(rec()).isOK());
   pass();
-  expectTheSame();  // the commit, which found no scan, has scanned
+  expectTheSame();
 }
 
-TEST_P(FollowedBuildsTest, AnAbortEndsTheScan) {
+TEST_P(FollowedBuildsTest, WritesBetweenTwoSlicesAreKeptUp) {
+  member->scansGoTo = kDocuments / 2;
+  member->settle();
+  ASSERT_THAT(scans(), SizeIs(1));
+  writeMeanwhile();  // behind the scan, and before it
+  for (int i = kDocuments - 40; i < kDocuments; ++i) update(i, "b", -i);
+  ASSERT_TRUE(rename("test.c", "test.d").isOK());
+  pass();
+  EXPECT_TRUE(hasAll());
+  letScansGo();
+  EXPECT_THAT(member->failedScans, IsEmpty());
+  ASSERT_TRUE(builder->finish(rec()).isOK());
+  pass();
+  expectTheSame();
+  EXPECT_THAT(member->scanned, SizeIs(1)) << "the scan has come to its end";
+}
+
+TEST_P(FollowedBuildsTest, AnAbortEndsTheScanThatIsHeld) {
   ASSERT_TRUE(builder->abort(rec()).isOK());
   writeMeanwhile();
   pass();
-  letScansGo();
+  EXPECT_THAT(scans(), IsEmpty());
+  EXPECT_THAT(member->failedScans, ElementsAre(ErrorCode::kIndexBuildAborted));
   expectTheSame();
 }
 
@@ -135,22 +172,53 @@ TEST_P(FollowedBuildsTest, TheScanFollowsItsCollectionToAnotherName) {
   expectTheSame();
 }
 
-TEST_P(FollowedBuildsTest, WhatWasReadOfOtherDataDoesNotCount) {
+TEST_P(FollowedBuildsTest, ScansBeginAnewAfterARollback) {
   letScansGo();
   EXPECT_THAT(member->failedScans, IsEmpty());
   member->builds->forgetAll();
-  EXPECT_FALSE(takeScanned());
+  EXPECT_EQ(takeScanned(), std::optional<int64_t>(kDocuments));
+  EXPECT_THAT(member->scanned, SizeIs(2)) << "what was read of other data does not count";
+}
+
+/// Keys of a scan have no times: they are there after a crash that takes back documents, whose records may then be
+/// others'.
+TEST_P(FollowedBuildsTest, KeysThatAnEarlierScanHasLeftGo) {
+  letScansGo();
+  ASSERT_THAT(scans(), IsEmpty());
+  leaveKey("stray", 3);
+  member->builds->forgetAll();
   ASSERT_TRUE(builder->finish(rec()).isOK());
   pass();
   expectTheSame();
 }
 
-TEST_P(FollowedBuildsTest, ACommitThatWaitsScansWhenTheScanIsForgotten) {
+TEST_P(FollowedBuildsTest, KeysThatAnEarlierScanHasLeftGoAlsoWhenTheCommitScansByItself) {
+  letScansGo();
+  leaveKey("stray", 3);
+  member->builds->forgetAll();
+  member->role.leads = true;  // and ends scans
+  ASSERT_TRUE(builder->finish(rec()).isOK());
+  pass();
+  expectTheSame();
+}
+
+TEST_P(FollowedBuildsTest, ACommitThatWaitsIsGivenUpWhenARollbackBegins) {
   ASSERT_TRUE(builder->finish(rec()).isOK());
   pass();
   EXPECT_FALSE(hasAll());
-  member->builds->forgetAll();
+  const size_t logged = member->logged().size();
+  member->builds->suspend();
+  const auto paused = member->ask(Pause{});
   member->settle();
+  EXPECT_TRUE(paused->isDone()) << "nobody waits for the scan";
+  EXPECT_EQ(member->logged().size(), logged) << "nothing of the batch is there";
+  EXPECT_FALSE(takeScanned());
+  EXPECT_EQ(refusal, ErrorCode::kInterruptedDueToReplStateChange);
+  EXPECT_THAT(scans(), IsEmpty());
+  member->builds->resume();
+  member->node->tell(member->applier, local(Resume{}));
+  letScansGo();
+  ASSERT_THAT(member->failures, IsEmpty()) << member->failures.front().toString();
   expectTheSame();
 }
 
@@ -178,15 +246,23 @@ TEST_P(FollowedBuildsTest, AnApplierThatIsStartedAgainGoesOnWaiting) {
 TEST_P(FollowedBuildsTest, AScanThatFailsLeavesItsWorkToTheCommit) {
   member->node->kill(member->node->address(scans().front().path), Status(ErrorCode::kInternalError, "a defect"));
   member->settle();
+  ASSERT_THAT(scans(), IsEmpty());
   ASSERT_TRUE(builder->finish(rec()).isOK());
+  letScansGo();
   pass();
+  EXPECT_THAT(member->scanned, SizeIs(2)) << "it has another one begin";
   expectTheSame();
 }
 
-TEST_P(FollowedBuildsTest, AStopOfTheNodeDoesNotWaitForTheScan) {
+/// A killed operation of the commit's own scan stands for a shutdown: its batch is given up, and a start writes it.
+TEST_P(FollowedBuildsTest, AShutdownEndsTheScanOfACommit) {
+  member->role.leads = true;  // no scan beside the batches
+  letScansGo();
   ASSERT_TRUE(builder->finish(rec()).isOK());
+  member->writer->endScans();
   pass();
-  member.reset();
+  EXPECT_FALSE(hasAll());
+  EXPECT_EQ(phaseOf(*member), "paused");
 }
 
 TROUPE_ON_BOTH_ENGINES(FollowedBuildsTest);

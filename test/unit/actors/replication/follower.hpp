@@ -46,7 +46,8 @@ class Follower {
       return std::make_shared<storage::OperationContext>(ofScans, storage::OperationOrigin::kApplier);
     };
     builds = std::make_unique<FollowedBuilds>(
-        FollowedBuilds::Parts{*node, *data.catalog, operationOf, [this] { return scansAwait; },
+        FollowedBuilds::Parts{*node, *data.catalog, operationOf,
+                              [this](int64_t documents) { return documents >= scansGoTo ? scansAwait : nullptr; },
                               [this](const bson::Uuid&, const Status& why) { failedScans.push_back(why); }});
     writer = std::make_unique<BatchWriter>(
         BatchWriter::Parts{
@@ -167,6 +168,7 @@ class Follower {
   Role role;  ///< as scans see it
   std::unique_ptr<FollowedBuilds> builds;
   const char* scansAwait = nullptr;
+  int64_t scansGoTo = 0;                ///< documents, before they wait
   std::vector<bson::Document> scanned;  ///< commands of the scans' operations
   std::vector<Status> failedScans;
   std::unique_ptr<BatchWriter> writer;
