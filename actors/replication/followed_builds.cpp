@@ -253,19 +253,19 @@ void FollowedBuilds::ended(const bson::Uuid& build, const ScanPtr& scan, const S
   scan->end(outcome);
 }
 
-/// What a rollback has forgotten meanwhile is not there any more.
+/// What did not get through, or was forgotten meanwhile, is not there any more.
 Task<StatusWith<std::unique_ptr<storage::IndexBuilder>>> FollowedBuilds::takeScanned(bson::Uuid collection,
                                                                                      bson::Uuid build) {
   const ScanPtr scan = beginOn(Table::kUsed, collection, build);
-  Status outcome(ErrorCode::kIndexBuildAborted, "there is nothing to scan");
   if (scan) {
     auto ended = scan->ended();
-    outcome = co_await ended;
+    (void)co_await ended;
   }
   if (isSuspended()) co_return Status(ErrorCode::kInterruptedDueToReplStateChange, "a rollback begins");
-  const bool isCurrent = scan && find(build) == scan;
+  if (!scan) co_return std::unique_ptr<storage::IndexBuilder>();
+  const bool isCurrent = find(build) == scan;
   if (isCurrent) forget(build);
-  co_return outcome.isOK() && isCurrent ? std::move(scan->builder) : nullptr;
+  co_return isCurrent ? std::move(scan->builder) : nullptr;
 }
 
 void FollowedBuilds::forget(const bson::Uuid& build) {

@@ -180,6 +180,20 @@ TEST_P(FollowedBuildsTest, ScansBeginAnewAfterARollback) {
   EXPECT_THAT(member->scanned, SizeIs(2)) << "what was read of other data does not count";
 }
 
+TEST_P(FollowedBuildsTest, WhatIsForgottenBeforeItsTakerHearsOfItDoesNotCount) {
+  std::optional<int64_t> documents;
+  member->node->start(take(member->builds.get(), current()->uuid(), build, &documents, &refusal));
+  member->node->run();
+  member->scansAwait = nullptr;
+  member->time->advanceTo(member->time->now() + std::chrono::milliseconds(20));
+  while (!scans().empty()) ASSERT_TRUE(member->node->step());
+  EXPECT_THAT(member->failedScans, IsEmpty());
+  member->builds->forgetAll();
+  member->settle();
+  EXPECT_TRUE(refusal.isOK());
+  EXPECT_FALSE(documents);
+}
+
 /// Keys of a scan have no times: they are there after a crash that takes back documents, whose records may then be
 /// others'.
 TEST_P(FollowedBuildsTest, KeysThatAnEarlierScanHasLeftGo) {
