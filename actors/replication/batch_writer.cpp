@@ -1,5 +1,7 @@
 #include "actors/replication/batch_writer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <iterator>
@@ -55,9 +57,10 @@ bool scansACollection(const OplogEntry& entry, ApplyMode mode) {
          std::holds_alternative<storage::LoggedCreateIndex>(*command);
 }
 
-std::string workPathOf(const OplogEntry& entry) {
+/// Each attempt has its own: the actor of the one before may not be gone.
+std::string workPathOf(const OplogEntry& entry, int64_t attempt) {
   const auto time = entry.opTime.timestamp;
-  return "/node/replication/index-build/" + std::to_string(time.seconds) + "-" + std::to_string(time.increment);
+  return fmt::format("/node/replication/index-build/{}-{}-{}", time.seconds, time.increment, attempt);
 }
 
 /// How many entries from the front are of the same collection.
@@ -429,12 +432,14 @@ Task<Status> BatchWriter::applyAlone(std::shared_ptr<Holding> holding, std::shar
   std::function<Status()> work = [this, holding, operation] {
     return applier_.apply(*operation, holding->batch.entries().front());
   };
+  int64_t attempt = 0;
   {
     const std::lock_guard lock(mutex_);
+    attempt = ++scansApart_;
     scanning_ = operation;
     if (ends_) operation->kill(ErrorCode::kInterruptedAtShutdown);
   }
-  std::string path = workPathOf(entry);
+  std::string path = workPathOf(entry, attempt);
   co_return co_await runDetached(node_, std::move(path), std::move(work));
 }
 

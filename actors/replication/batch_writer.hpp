@@ -137,6 +137,7 @@ class BatchWriter {
   std::atomic<bool> begun_{false};
   std::mutex mutex_;
   bool ends_ = false;
+  int64_t scansApart_ = 0;
   std::weak_ptr<storage::OperationContext> scanning_;  ///< apart, for the batch under way
   std::atomic<int64_t> units_{0}, conflicts_{0};
 };

@@ -183,7 +183,8 @@ Task<InitialSyncer::Done> InitialSyncer::perform(Action action) {
     outcome = Status(ErrorCode::kInternalError, failure.what());
   }
   if (outcome.isOK()) co_return outcome;
-  if (attempt && attempt->isAbandoned()) co_return std::optional<Event>();
+  const bool isStopped = outcome.status() == ErrorCode::kInterruptedAtShutdown;  // no fault of the attempt
+  if (isStopped || (attempt && attempt->isAbandoned())) co_return std::optional<Event>();
   const std::string why = outcome.status().toString();
   note("The initial sync cannot go on", bson::doc("syncSource", snapshot().memory.source, "error", why));
   co_return std::optional<Event>(AttemptFailed{why});
@@ -211,6 +212,11 @@ Task<void> InitialSyncer::untilState(bool copying) {
 
 Task<InitialSyncer::Done> InitialSyncer::done(EnterStartup) {
   co_await untilState(true);
+  while (parts_.stopFollowing) {
+    const Status stopped = co_await parts_.stopFollowing();
+    if (stopped.isOK()) break;
+    co_await sleepFor(kAskingPause);
+  }
   parts_.status->begin(wallNow());
   note("The state is STARTUP2", bson::doc("attempts", snapshot().document.attempt));
   co_return std::optional<Event>(StartupEntered{});
@@ -386,6 +392,7 @@ Task<InitialSyncer::Done> InitialSyncer::done(LeaveStartup leave) {
   parts_.writes->slots.advanceTo(leave.at.timestamp);
   parts_.status->endAttempt(SyncStatus::kSucceeded, wallNow());
   parts_.status->end(wallNow());
+  if (parts_.followAgain) parts_.followAgain();
   co_await untilState(false);
   note("The initial sync is over", parts_.status->toBson(wallNow()));
   co_return std::optional<Event>(StartupLeft{});

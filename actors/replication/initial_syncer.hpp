@@ -45,6 +45,10 @@ struct InitialSyncParts {
   std::function<Candidates()> candidates;
   /// Asks the topology for the state STARTUP2, or the one that follows it (CopyingData). Errors: NotSecondary.
   std::function<Task<Status>(bool copying)> setState;
+  /// What follows another member applies nothing from here on, and forgets what it has fetched. May be null.
+  std::function<Task<Status>()> stopFollowing;
+  /// It goes on, from the times of `done`. May be null.
+  std::function<void()> followAgain;
   /// Sessions of clients and caches of what was in collections begin anew. May be null.
   std::function<void()> invalidate;
   /// The member has its data as of this entry, and has applied it: called before the mark's state is left. What follows

@@ -17,11 +17,6 @@ int64_t wallMillisOf(const Environment& environment) {
   return duration_cast<milliseconds>(environment.wallNow().time_since_epoch()).count();
 }
 
-/// A rollback begins, and nothing of the batch was written; or the node shuts down, and its next start writes the rest.
-bool isGivenUp(const Status& batch) {
-  return batch == ErrorCode::kInterruptedDueToReplStateChange || batch == ErrorCode::kInterruptedAtShutdown;
-}
-
 }  // namespace
 
 ApplyFigures::Values ApplyFigures::get() const {
@@ -65,7 +60,7 @@ void ApplyFigures::noteWaiting(size_t entries) {
 }
 
 Behaviour OplogApplier::behaviour() {
-  return {on<DrainBuffer>([this](const DrainBuffer&, Context& context) { drain(context); }),
+  return {on<DrainBuffer>([this](const DrainBuffer& wanted, Context& context) { drain(wanted, context); }),
           on<Pause>([this](const Pause&, Context& context) { pause(context); }),
           on<Resume>([this](const Resume&) { resume(); })};
 }
@@ -91,7 +86,7 @@ Task<void> OplogApplier::run() {
       continue;
     }
     const Status applied = co_await applyNext(count);
-    if (isGivenUp(applied)) paused_ = true;  // until a Resume, or the stop
+    if (stage_ == Stage::kIdle && !applied.isOK()) paused_ = true;  // given up: until a Resume, or the stop
     else if (!applied.isOK()) co_return failWith(applied);
     answer(pauses_);
   }
@@ -125,7 +120,10 @@ Task<Status> OplogApplier::applyNext(size_t count) {
   stage_ = Stage::kWriting;
   setPhase("writing", "a batch of entries");
   const Status written = co_await parts_.writer->write(batch);
-  if (isGivenUp(written)) stage_ = Stage::kIdle;
+  const bool isGivenUp =
+      written == ErrorCode::kInterruptedAtShutdown ||  // the next start writes the rest
+      (written == ErrorCode::kInterruptedDueToReplStateChange && !parts_.writer->hasBegun());  // a rollback begins
+  if (isGivenUp) stage_ = Stage::kIdle;
   if (!written.isOK()) co_return written;
   memory.next += count;
   memory.figures.noteBatch(batch, duration_cast<microseconds>(environment().now() - begun));
@@ -184,13 +182,15 @@ void OplogApplier::failWith(Status why) {
 }
 
 bool OplogApplier::isDrained() const {
-  if (stage_ != Stage::kIdle || parts_.memory->waiting() > 0) return false;
+  const ApplierMemory& memory = *parts_.memory;
+  const bool isCurrent = memory.life == parts_.buffer->life();  // else what was taken goes
+  if (stage_ != Stage::kIdle || (isCurrent && memory.waiting() > 0)) return false;
   return parts_.buffer->isClosed() && parts_.buffer->figures().entries == 0;
 }
 
-void OplogApplier::drain(Context& context) {
+void OplogApplier::drain(const DrainBuffer& wanted, Context& context) {
   if (stage_ == Stage::kFailed) return context.fail(failure_);
-  if (isDrained()) return context.reply(local(troupe::Done{}));
+  if (isDrained() && (wanted.whilePaused || !paused_)) return context.reply(local(troupe::Done{}));
   drains_.push_back(std::move(context));
   nudge();
 }

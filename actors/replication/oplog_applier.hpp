@@ -22,7 +22,11 @@ inline constexpr const char* kOplogApplierPath = "/node/replication/applier";
 
 /// Answered when the buffer is closed and all that was in it is applied and visible. A delayed member does not wait for
 /// its delay then: it is about to lead.
-struct DrainBuffer {};
+struct DrainBuffer {
+  /// Also while paused, where nothing is left: for a member that is to lead, whose rollback gives way. A fetcher waits
+  /// for the end of the pause.
+  bool whilePaused = false;
+};
 /// Answered when no batch is under way; none begins before `Resume`. One that waits for the scan of an index build is
 /// given up when the scans are suspended (FollowedBuilds::suspend).
 struct Pause {};
@@ -106,7 +110,7 @@ class OplogApplier final : public Actor {
   Task<void> awaitDelay();
   void failWith(Status why);
 
-  void drain(Context& context);
+  void drain(const DrainBuffer& wanted, Context& context);
   void pause(Context& context);
   void resume();
   bool isDrained() const;

@@ -177,7 +177,7 @@ void TopologyActor::noteOwnData() {
 void TopologyActor::noteLackOfData() {
   using Phase = Topology::Phase;
   const auto& now = snapshot().memory;
-  const bool mayJoin = now.phase == Phase::kStartup || now.phase == Phase::kRemoved;
+  const bool mayJoin = now.phase == Phase::kStartup || now.phase == Phase::kRemoved || now.phase == Phase::kArbiter;
   if (mayJoin && !now.copyingData && lacksData()) take(Event(LacksData{}));
 }
 

@@ -168,7 +168,7 @@ void onCopyingData(Turn& t, const CopyingData& report) {
 }
 
 void onLacksData(Turn& t, const LacksData&) {
-  if (t.isLeading() || t.isStanding() || t.mem.phase == Phase::kArbiter) return;
+  if (t.isLeading() || t.isStanding()) return;
   t.mem.copyingData = true;
   t.why = "it has no data yet";
   if (t.mem.phase == Phase::kFollower) settle(t);

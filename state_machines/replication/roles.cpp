@@ -40,7 +40,6 @@ void settle(Turn& t) {
     dropTakeovers(t);
     t.mem.handoff.reset();
     t.mem.hearsay.reset();
-    if (t.mem.phase == Topology::Phase::kArbiter) t.mem.copyingData = false;
     if (t.hasConfig()) t.cancel(ElectionTimeout{});
     return;
   }

@@ -157,10 +157,11 @@ struct Topology : machines::Machine<Topology> {
     bool frozen = false;                      ///< it does not stand until FreezeOver
     bool maintenance = false;                 ///< it is RECOVERING to others, and does not stand
     bool rollingBack = false;                 ///< it is in ROLLBACK, and does not stand
-    bool copyingData = false;                 ///< as a follower it is in STARTUP2, and does not stand
-    bool ownData = false;                     ///< without a config: it holds data, and joins no set
-    bool priorityTakeover = false;            ///< PriorityTakeoverDue is armed
-    bool catchUpTakeover = false;             ///< CatchUpTakeoverDue is armed
+    bool copyingData = false;  ///< as a follower it is in STARTUP2, and does not stand; also of arbiters, which may
+                               ///< become members with data
+    bool ownData = false;      ///< without a config: it holds data, and joins no set
+    bool priorityTakeover = false;  ///< PriorityTakeoverDue is armed
+    bool catchUpTakeover = false;   ///< CatchUpTakeoverDue is armed
     bool operator==(const Memory&) const = default;
   };
 

@@ -148,13 +148,16 @@ Status IndexBuilder::commit(RecoveryUnit& unit) {
 Status IndexBuilder::abort(RecoveryUnit& unit) { return abortIndexBuild(catalog_, unit, uuid_, buildUuid_); }
 
 /// Nobody writes beside it: what stands in the way, a full cache above all, passes by itself.
-Status IndexBuilder::finish(RecoveryUnit& unit) {
+Status IndexBuilder::finish(RecoveryUnit& unit, bool clears) {
   constexpr int kBatch = 500;
   bool isScanned = false;
   for (;;) {
     if (unit.operation()) TROUPE_TRY(unit.operation()->checkForInterrupt({}));
     Status done;
-    if (isScanned) {
+    if (clears) {
+      done = clear(unit);
+      clears = !done.isOK();
+    } else if (isScanned) {
       done = commit(unit);
       if (done.isOK()) return done;
     } else {

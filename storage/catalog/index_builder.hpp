@@ -40,8 +40,8 @@ class IndexBuilder {
   /// X. Errors: WriteConflict, IndexBuildAborted.
   Status clear(RecoveryUnit& unit);
   /// All steps and the commit; for a caller that holds the exclusive lock throughout. *Blocks*, also while the cache
-  /// has no room. Errors: also that of a kill of the unit's operation.
-  Status finish(RecoveryUnit& unit);
+  /// has no room. `clears`: first of all it empties the indexes. Errors: also that of a kill of the unit's operation.
+  Status finish(RecoveryUnit& unit, bool clears = false);
   /// start, finish (or abort); likewise.
   Status buildAll(RecoveryUnit& unit);
 

@@ -220,8 +220,7 @@ Status OperationApplier::commitBuild(RecoveryUnit& unit, const LoggedOperation& 
   if (unfinished.empty()) return Status::OK();
   IndexBuilder builder(catalog_, collection->ns(), std::move(unfinished), build.build);
   builder.takeUp(collection->uuid());
-  TROUPE_TRY(builder.clear(unit));
-  return builder.finish(unit);
+  return builder.finish(unit, true);
 }
 
 }  // namespace troupe::storage

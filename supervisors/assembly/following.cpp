@@ -26,20 +26,6 @@ Task<Status> askApplier(Node* node, Payload question) {
   co_return answer.status();
 }
 
-/// No scan reads data that are about to be undone (RBK-003), and no batch waits for one. What is in the buffer is not
-/// applied any more: it is of the branch that is given up.
-Task<Status> stopFollowing(Node* node, Following* following) {
-  following->builds.suspend();
-  const Status paused = co_await askApplier(node, local(replication::Pause{}));
-  if (paused.isOK()) following->buffer.clear();
-  co_return paused;
-}
-
-void followAgain(Node& node, Following& following) {
-  following.builds.resume();
-  node.tell(node.address(replication::kOplogApplierPath), local(replication::Resume{}));
-}
-
 /// Takes as long as it takes: its progress is shown, and its failure ends the node.
 Task<Status> copyData(Node* node) {
   const Answer answer =
@@ -47,16 +33,9 @@ Task<Status> copyData(Node* node) {
   co_return answer.status();
 }
 
-/// What was fetched before is of no use to the copy.
-Task<Status> copyDataAnew(Node* node, Following* following) {
-  Status done = co_await stopFollowing(node, following);
-  if (done.isOK()) done = co_await copyData(node);
-  followAgain(*node, *following);
-  co_return done;
-}
-
 /// Ends when the rollback has: the actor answers nobody, but has the fetcher look for a source again.
 Task<Status> rollBack(server::ServerContext* server, std::shared_ptr<RollbackTurn> turn, NodeName source) {
+  (void)turn->takeCopyAnew();  // left by a rollback whose fetcher has gone
   auto ended = turn->await();
   server->node.tell(server->node.address(replication::kRollbackPath), local(replication::Diverged{std::move(source)}));
   co_await ended;
@@ -168,6 +147,18 @@ Following::Following(server::ServerContext& server, storage::OperationServices s
   server.flow = &flow;
 }
 
+Task<Status> stopFollowing(Node* node, Following* following) {
+  following->builds.suspend();
+  const Status paused = co_await askApplier(node, local(replication::Pause{}));
+  if (paused.isOK()) following->buffer.clear();
+  co_return paused;
+}
+
+void followAgain(Node& node, Following& following) {
+  following.builds.resume();
+  node.tell(node.address(replication::kOplogApplierPath), local(replication::Resume{}));
+}
+
 replication::OplogApplier::Parts wireApplier(server::ServerContext& server, Following& following,
                                              std::function<void(const Status&)> failed) {
   replication::OplogApplier::Parts parts;
@@ -204,7 +195,7 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
   parts.rollBack = [&server, turn = following.rollbackTurn](NodeName source) {
     return rollBack(&server, turn, std::move(source));
   };
-  parts.initialSync = [node = &server.node, &following] { return copyDataAnew(node, &following); };
+  parts.initialSync = [node = &server.node] { return copyData(node); };
   parts.setMaintenance = [node = &server.node](bool on) {
     return askTopology(node, local(replication::Maintenance{on}));
   };

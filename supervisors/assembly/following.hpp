@@ -56,6 +56,11 @@ struct Following {
   const std::shared_ptr<RollbackTurn> rollbackTurn = std::make_shared<RollbackTurn>();
 };
 
+/// Before a rollback or a copy, whose actor answers for the way back: no scan reads data that are about to be undone
+/// (RBK-003), no batch waits for one, and what was fetched is not applied any more. Errors: the applier's.
+Task<Status> stopFollowing(Node* node, Following* following);
+void followAgain(Node& node, Following& following);
+
 /// `failed` ends the node.
 replication::OplogApplier::Parts wireApplier(server::ServerContext& server, Following& following,
                                              std::function<void(const Status&)> failed);

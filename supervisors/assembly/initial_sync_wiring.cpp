@@ -32,6 +32,8 @@ replication::InitialSyncParts wireInitialSync(server::ServerContext& server,
     if (on) *copying = true;
     return askTopology(&server.node, local(replication::CopyingData{on}));
   };
+  parts.stopFollowing = [&server, &following] { return stopFollowing(&server.node, &following); };
+  parts.followAgain = [&server, &following] { followAgain(server.node, following); };
   parts.invalidate = [&server, forget] {
     forget();
     server.progress->resetTo({});

@@ -85,6 +85,32 @@ TEST_P(ApplierControlTest, AFreshRunForgetsEntriesThatStoodBehindACommand) {
   EXPECT_EQ(member->logged(), entries);
 }
 
+// RBK-003: a fetcher that is started again in the middle of a rollback must not open the buffer; a member that is to
+// lead gives the rollback up.
+TEST_P(ApplierControlTest, APausedApplierHasDrainedForAMemberThatLeadsOnly) {
+  make("test.d");
+  ASSERT_TRUE(insertAll({1, 2}).isOK());
+  const auto member = follow();
+  LockHolder other(member->locks, "test.d", LockMode::kX);
+  member->push(log());
+  member->settle();
+  const auto paused = member->ask(Pause{});
+  other.release();
+  member->settle();
+  ASSERT_TRUE(paused->isDone());
+  ASSERT_GT(member->figures().waiting, 0);
+  member->buffer.close();
+  member->buffer.clear();
+  const auto fetcher = member->ask(DrainBuffer{});
+  EXPECT_FALSE(fetcher->answer);
+  EXPECT_TRUE(member->ask(DrainBuffer{.whilePaused = true})->isDone())
+      << "what it had taken is of a log that is given up";
+  member->node->tell(member->applier, local(Resume{}));
+  member->settle();
+  EXPECT_TRUE(fetcher->isDone());
+  EXPECT_EQ(member->logged().size(), 1u) << "nothing more was applied";
+}
+
 TEST_P(ApplierControlTest, DataThatAreNotThoseOfTheLogEndTheNode) {
   ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
   update(2, "a", 5);

@@ -97,7 +97,9 @@ class InitialSyncFixture : public ::testing::Test {
     made.status = status;
     made.log = &target->log;
     made.candidates = [this] { return candidates(); };
-    made.setState = [this](bool on) { return noted(on); };
+    made.setState = [this](bool on) { return noted(on ? "STARTUP2" : "SECONDARY"); };
+    made.stopFollowing = [this] { return noted("stops following"); };
+    made.followAgain = [this] { states.emplace_back("follows again"); };
     made.done = [this](const OpTime& at) { done = at; };
     made.fail = [this](const Status& why) { failures.push_back(why.reason()); };
     made.unit = {.maxEntries = 2, .maxBytes = 1 << 20};
@@ -123,9 +125,9 @@ class InitialSyncFixture : public ::testing::Test {
   void look() {
     if (!wantedPhase.empty() && phase() == wantedPhase) diskInPhase = target->engine->disk(), wantedPhase.clear();
   }
-  Task<Status> noted(bool on) {
+  Task<Status> noted(const char* state) {
     look();
-    states.push_back(on ? "STARTUP2" : "SECONDARY");
+    states.emplace_back(state);
     co_return Status::OK();
   }
 

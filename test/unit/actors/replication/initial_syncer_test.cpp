@@ -16,7 +16,7 @@ TEST_F(InitialSyncerTest, CopiesDataOfAllKinds) {  // ISY-001, ISY-010, ISY-013,
   begin();
   finish();
   expectTheSame();
-  EXPECT_THAT(states, ElementsAre("STARTUP2", "SECONDARY"));
+  EXPECT_THAT(states, ElementsAre("STARTUP2", "stops following", "follows again", "SECONDARY"));
   ASSERT_TRUE(answer);
   EXPECT_TRUE(answer->isOK());
   EXPECT_EQ(*done, source.server->progress->applied());

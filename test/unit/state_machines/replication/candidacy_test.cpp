@@ -251,13 +251,17 @@ TEST(Candidacy, AMemberThatIsStartedAgainWithoutDataIsNeverASecondary) {  // ISY
   EXPECT_EQ(stateOf(machines::resumed<Topology>(document).next), MemberState::kSecondary);
 }
 
-TEST(Candidacy, LackOfDataIsOfNoMatterToAFounderAnArbiterAndANodeThatLeads) {
+TEST(Candidacy, LackOfDataIsOfNoMatterToAFounderAndANodeThatLeads) {
   ReplicaSetConfig config = kConfig;
   config.members.resize(1);
   const Outcome founded = when(when(blank("a:1"), LacksData{}).next, Initiate{config, "a:1", {}});
   EXPECT_FALSE(founded.next.memory.copyingData) << "its data are the set's";
   EXPECT_EQ(stateOf(when(memberOf(kConfig, "a:1", Phase::kPrimary), LacksData{}).next), MemberState::kPrimary);
   EXPECT_FALSE(when(standing(), LacksData{}).next.memory.copyingData);
+}
+
+/// Removed and added again while it was down: it learns of both at once.
+TEST(Candidacy, AnArbiterThatBecomesAMemberWithDataIsNeverASecondary) {  // ISY-001
   ReplicaSetConfig withArbiter = kConfig;
   withArbiter.members[1].arbiterOnly = true;
   withArbiter.members[1].priority = 0;
@@ -265,7 +269,14 @@ TEST(Candidacy, LackOfDataIsOfNoMatterToAFounderAnArbiterAndANodeThatLeads) {
   told.newer = withArbiter;
   const Outcome arbiter = when(when(blank("b:1"), LacksData{}).next, told);
   ASSERT_EQ(phaseAfter(arbiter), Phase::kArbiter);
-  EXPECT_FALSE(arbiter.next.memory.copyingData);
+  EXPECT_EQ(stateOf(arbiter.next), MemberState::kArbiter);
+  ReplicaSetConfig later = kConfig;
+  later.version = withArbiter.version + 2;
+  told = shown(memberOf(later, "a:1", Phase::kPrimary), "b:1");
+  told.newer = later;
+  const Outcome member = when(arbiter.next, told);
+  ASSERT_EQ(phaseAfter(member), Phase::kFollower);
+  EXPECT_EQ(stateOf(member.next), MemberState::kStartup2);
 }
 
 TEST(Candidacy, ANodeThatStandsOrLeadsCopiesNoData) {

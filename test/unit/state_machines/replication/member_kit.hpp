@@ -12,6 +12,14 @@ using Outcome = machines::Outcome<Topology>;
 
 inline OpTime opTime(int64_t term, uint32_t seconds) { return {term, {seconds, 0}}; }
 
+/// A node that waits for its first config.
+inline Snapshot<Topology> blank(const NodeName& host) {
+  Topology::Document document;
+  document.self = host;
+  document.setName = "rs";
+  return machines::resumed<Topology>(document).next;
+}
+
 /// A member of the set in that phase and term, that has heard of all others just now.
 inline Snapshot<Topology> memberOf(const ReplicaSetConfig& config, const NodeName& self, Phase phase = Phase::kFollower,
                                    int64_t term = 3) {

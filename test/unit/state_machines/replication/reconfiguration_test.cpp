@@ -16,12 +16,6 @@ ReplicaSetConfig withMember(ReplicaSetConfig config, const NodeName& host) {
   config.members.push_back(m);
   return config;
 }
-Snapshot<Topology> blank(const NodeName& host) {
-  Topology::Document document;
-  document.self = host;
-  document.setName = "rs";
-  return machines::resumed<Topology>(document).next;
-}
 Report reportOf(const Snapshot<Topology>& now) {
   Report report;
   report.from = now.document.self;
