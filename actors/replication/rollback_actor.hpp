@@ -44,9 +44,9 @@ struct RollbackParts {
   std::function<void(const OpTime&)> resetTimes;  ///< applied and durable go back there (RBK-014)
 
   // Of other actors
-  /// Completes when nothing more is fetched, all that was fetched is applied and the buffer is empty.
+  /// Completes when nothing more is fetched or applied, and what was fetched is forgotten.
   std::function<Task<Status>()> stopFollowing;
-  /// Fetches again where this node follows; with a new look for a source.
+  /// Fetches and applies again where this node follows; with a new look for a source.
   std::function<void()> followAgain;
   /// Ends builds of indexes of replicated collections and awaits their end (RBK-003). May be null.
   std::function<Task<void>()> endIndexBuilds;
