@@ -25,8 +25,8 @@ class FollowedBuilds {
   struct Parts {
     Node& node;
     storage::Catalog& catalog;
-    /// Makes the operation of a scan: of the origin kApplier, admitted without a ticket. The command is for those who
-    /// are shown the operation, and may end it: the commit begins another one, and scans by itself if that ends, too.
+    /// Makes the operation of a scan, of the origin kApplier and admitted without a ticket. currentOp shows the
+    /// command; after a killOp the commit has another scan begin, and scans by itself if that one is killed, too.
     std::function<std::shared_ptr<storage::OperationContext>(const bson::Uuid& build, const storage::Namespace& ns,
                                                              bson::Document command)>
         makeOperation;

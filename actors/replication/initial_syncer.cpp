@@ -183,8 +183,7 @@ Task<InitialSyncer::Done> InitialSyncer::perform(Action action) {
     outcome = Status(ErrorCode::kInternalError, failure.what());
   }
   if (outcome.isOK()) co_return outcome;
-  const bool isStopped = outcome.status() == ErrorCode::kInterruptedAtShutdown;  // no fault of the attempt
-  if (isStopped || (attempt && attempt->isAbandoned())) co_return std::optional<Event>();
+  if (attempt && attempt->isAbandoned()) co_return std::optional<Event>();
   const std::string why = outcome.status().toString();
   note("The initial sync cannot go on", bson::doc("syncSource", snapshot().memory.source, "error", why));
   co_return std::optional<Event>(AttemptFailed{why});
@@ -359,7 +358,10 @@ Task<Status> InitialSyncer::applyStretch(std::shared_ptr<SyncAttempt> attempt, s
     const SyncAttempt::Writing writing(attempt);
     const size_t count = storage::nextBatch(*stretch, from, parts_.batch);
     OplogBatch batch{stretch, from, count};
-    TROUPE_CO_TRY(co_await parts_.writer->writeDocuments(std::move(batch)));
+    const Status written = co_await parts_.writer->writeDocuments(std::move(batch));
+    if (written == ErrorCode::kInterruptedAtShutdown)
+      attempt->abandon();  // this node shuts down: no fault of the attempt
+    if (!written.isOK()) co_return written;
     parts_.status->noteApplied(static_cast<int64_t>(count));
     from += count;
   }

@@ -87,7 +87,6 @@ Behaviour TopologyActor::behaviour() {
     auto handle = [this, next = *handlers.find(type)](Context& context) {
       heardFrom(context.envelope());
       noteOwnData();
-      noteLackOfData();
       if (!answersMeanwhile(context)) next(context);
     };
     handlers.add({type, std::move(handle)});
@@ -114,12 +113,6 @@ Behaviour TopologyActor::behaviour() {
     };
     handlers.add({type, std::move(stand)});
   }
-  // By force, a node that was removed may be taken in again.
-  auto reconfig = [this, next = *handlers.find(machines::payloadTypeOf<Reconfig>())](Context& context) {
-    noteLackOfData();
-    next(context);
-  };
-  handlers.add({machines::payloadTypeOf<Reconfig>(), std::move(reconfig)});
   handlers.add(on<Down>([this](const Down& down) { lost(down); }));
   return handlers;
 }
@@ -172,13 +165,6 @@ void TopologyActor::noteOwnData() {
   if (snapshot().document.config || !parts_.holdsData) return;
   const bool held = parts_.holdsData();
   if (held != snapshot().memory.ownData) take(Event(OwnData{held}));
-}
-
-void TopologyActor::noteLackOfData() {
-  using Phase = Topology::Phase;
-  const auto& now = snapshot().memory;
-  const bool mayJoin = now.phase == Phase::kStartup || now.phase == Phase::kRemoved || now.phase == Phase::kArbiter;
-  if (mayJoin && !now.copyingData && lacksData()) take(Event(LacksData{}));
 }
 
 /// Between two lives this node is nothing to clients: least of all a primary.

@@ -47,8 +47,8 @@ struct TopologyParts {
   /// Whether the node holds data that a set would take away from it; asked as long as it has no config. Null: it does
   /// not.
   std::function<bool()> holdsData;
-  /// Whether the node has no data of its set: another member's are to be copied, or half of them are here. Null: it
-  /// has.
+  /// Whether the node has no data of its set, as the actor begins: another member's are to be copied, or half of them
+  /// are here. Null: it has.
   std::function<bool(const Topology::Document&)> lacksData;
   /// A new state, before its effects. May be null.
   std::function<void(const Snapshot<Topology>&)> adopted;
@@ -71,7 +71,10 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   bson::Document describe() const override;
 
  protected:
-  machines::Step<Topology> resume() const override { return Topology::resume(snapshot().document, lacksData()); }
+  machines::Step<Topology> resume() const override {
+    const Topology::Document& found = snapshot().document;
+    return Topology::resume(found, parts_.lacksData && parts_.lacksData(found));
+  }
   void unanswered(const Event& event, Context asker) override;
   void adopted() override {
     updatePeers();
@@ -107,8 +110,6 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   void noteApplied(int64_t votingTerm);
   void notePositions();
   void noteOwnData();
-  void noteLackOfData();
-  bool lacksData() const { return parts_.lacksData && parts_.lacksData(snapshot().document); }
   void watchMember(const NodeName& host);
   void lost(const Down& down);
   void updatePeers();

@@ -167,11 +167,4 @@ void onCopyingData(Turn& t, const CopyingData& report) {
   if (!report.on) sendHeartbeats(t);  // others may elect it and fetch from it, and learn so at once
 }
 
-void onLacksData(Turn& t, const LacksData&) {
-  if (t.isLeading() || t.isStanding()) return;
-  t.mem.copyingData = true;
-  t.why = "it has no data yet";
-  if (t.mem.phase == Phase::kFollower) settle(t);
-}
-
 }  // namespace troupe::replication

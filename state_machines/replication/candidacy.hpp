@@ -33,6 +33,5 @@ void onMaintenance(Turn& t, const Maintenance& command);
 /// RBK-002: the state ROLLBACK begins or ends.
 void onRollingBack(Turn& t, const RollingBack& report);
 void onCopyingData(Turn& t, const CopyingData& report);
-void onLacksData(Turn& t, const LacksData& report);
 
 }  // namespace troupe::replication

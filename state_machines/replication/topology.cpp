@@ -93,7 +93,7 @@ void addElectionRules(Table& table) {
       .elsewhere<VoteRequest>(onVoteRequest);
   table.elsewhere<Freeze>(onFreeze).elsewhere<FreezeOver>(onFreezeOver).elsewhere<Maintenance>(onMaintenance);
   table.elsewhere<RollingBack>(onRollingBack).elsewhere<CopyingData>(onCopyingData);
-  table.elsewhere<OwnData>(onOwnData).elsewhere<LacksData>(onLacksData);
+  table.elsewhere<OwnData>(onOwnData);
 }
 
 void addStepUpAndDownRules(Table& table) {

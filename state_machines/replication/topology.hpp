@@ -170,8 +170,7 @@ struct Topology : machines::Machine<Topology> {
                    ElectionTimeout, HeartbeatDue, LivenessTimeout, PriorityTakeoverDue, CatchUpTakeoverDue,
                    CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, InitiateDeadline,     // timers
                    Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance, RollingBack, CopyingData,  // commands
-                   OwnData, LacksData, AppliedAdvanced, MemberAdvanced, MembersHeard, Elected, WritesEnded, CatchUpDone,
-                   DrainDone,
+                   OwnData, AppliedAdvanced, MemberAdvanced, MembersHeard, Elected, WritesEnded, CatchUpDone, DrainDone,
                    Unreachable>;  // reports
   using Message =
       std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, StepUpRefusal, Done>;
@@ -180,7 +179,8 @@ struct Topology : machines::Machine<Topology> {
 
   static const machines::Transitions<Topology>& transitions();
   static Step<Topology> resume(const Document& document) { return resume(document, false); }
-  /// `lacksData`: see LacksData.
+  /// `lacksData`: the node has no data of its set, or half of them. As a follower it is in STARTUP2 then until its
+  /// initial sync is over: at no moment it passes for a secondary. A node that founds a set has the set's data.
   static Step<Topology> resume(const Document& document, bool lacksData);
   static std::vector<machines::Invariant> invariants();
   /// "leader of term T" is a node; "vote of NODE in term T" is a candidate.

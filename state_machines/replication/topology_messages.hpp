@@ -179,9 +179,6 @@ struct CopyingData {
 struct OwnData {
   bool held = false;
 };
-/// A node that neither leads nor stands has no data of its set: as a follower it is in the state STARTUP2 until its
-/// initial sync is over. Reported before it hears from members, so that at no moment it passes for a secondary.
-struct LacksData {};
 /// The data layer has applied operations up to there; reported after a start too. The rest is passed on to the others
 /// with heartbeats, and decides nothing here.
 struct AppliedAdvanced {
@@ -302,7 +299,6 @@ TROUPE_DESCRIBE(troupe::replication::Maintenance, 0, on)
 TROUPE_DESCRIBE(troupe::replication::RollingBack, 0, on)
 TROUPE_DESCRIBE(troupe::replication::CopyingData, 0, on)
 TROUPE_DESCRIBE(troupe::replication::OwnData, 0, held)
-TROUPE_DESCRIBE(troupe::replication::LacksData, 0)
 TROUPE_DESCRIBE(troupe::replication::AppliedAdvanced, 0, applied, durable, source)
 TROUPE_DESCRIBE(troupe::replication::CatchUpDone, 0, term)
 TROUPE_DESCRIBE(troupe::replication::DrainDone, 0, term)

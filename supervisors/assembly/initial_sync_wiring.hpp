@@ -10,9 +10,9 @@
 
 namespace troupe::supervisors {
 
-/// Whether a member has to copy the data of another one: it has none, and did not found the set. The topology asks
-/// before the member could stand for election or be taken for one with data (ISY-001); the sync itself begins when the
-/// fetcher has found that it has nothing to go on from.
+/// Whether a member has to copy the data of another one: it has none, and did not found the set. The topology
+/// resumes with it, so that the member never stands for election nor is taken for one with data (ISY-001); the sync
+/// itself begins when the fetcher has found that it has nothing to go on from.
 bool lacksData(const replication::Topology::Document& now, const OpTime& applied);
 
 /// What an initial sync has to do with the rest of the node: the topology changes its state, the node's times begin

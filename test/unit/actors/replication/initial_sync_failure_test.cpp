@@ -64,6 +64,30 @@ TEST_F(InitialSyncFailureTest, ASourceThatIsGoneSpoilsTheAttempt) {
   EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 1);
 }
 
+TEST_F(InitialSyncFailureTest, ASourceThatShutsDownSpoilsTheAttempt) {
+  dataOfAllKinds();
+  members->hits = [](bson::View command) { return command["listDatabases"].ok(); };
+  for (int i = 0; i < 6; ++i) members->failures.push_back({ErrorCode::kInterruptedAtShutdown, "planted"});
+  begin();
+  finish();
+  expectTheSame();
+  EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 1);
+}
+
+TEST_F(InitialSyncFailureTest, AShutdownIsNoFailureOfTheAttempt) {
+  dataOfAllKinds();
+  int step = 0;
+  onStep = [&] {  // one of them comes when the collection has been copied
+    const std::string name = "late_" + std::to_string(++step);
+    onSource(R"({"createIndexes": "many", "indexes": [{"key": {")" + name + R"(": 1}, "name": ")" + name + "\"}]}");
+  };
+  writer->endScans();
+  begin();
+  goOn(500);
+  EXPECT_EQ(phase(), "applying") << "the commit of the build cannot scan";
+  EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 0);
+}
+
 TEST_F(InitialSyncFailureTest, TenFailuresEndTheNode) {
   dataOfAllKinds();
   members->hits = [](bson::View command) { return command["listDatabases"].ok(); };

@@ -230,10 +230,9 @@ TEST(Candidacy, ANodeThatCopiesDataIsInStartup2AndDoesNotStand) {  // ISY-001
 
 /// What it answers while it joins, and from the moment it has a config.
 TEST(Candidacy, AMemberWithoutDataIsNeverASecondary) {  // ISY-001
-  const Snapshot<Topology> lacking = when(blank("b:1"), LacksData{}).next;
   HeartbeatReply told = shown(memberOf(kConfig, "a:1", Phase::kPrimary), "b:1");
   told.newer = kConfig;
-  const Outcome joined = when(lacking, told);
+  const Outcome joined = when(blank("b:1", true), told);
   ASSERT_EQ(phaseAfter(joined), Phase::kFollower);
   EXPECT_EQ(stateOf(joined.next), MemberState::kStartup2);
   ASSERT_FALSE(said<HeartbeatRequest>(joined).empty());
@@ -251,13 +250,11 @@ TEST(Candidacy, AMemberThatIsStartedAgainWithoutDataIsNeverASecondary) {  // ISY
   EXPECT_EQ(stateOf(machines::resumed<Topology>(document).next), MemberState::kSecondary);
 }
 
-TEST(Candidacy, LackOfDataIsOfNoMatterToAFounderAndANodeThatLeads) {
+TEST(Candidacy, AFoundersDataAreThoseOfItsSet) {
   ReplicaSetConfig config = kConfig;
   config.members.resize(1);
-  const Outcome founded = when(when(blank("a:1"), LacksData{}).next, Initiate{config, "a:1", {}});
-  EXPECT_FALSE(founded.next.memory.copyingData) << "its data are the set's";
-  EXPECT_EQ(stateOf(when(memberOf(kConfig, "a:1", Phase::kPrimary), LacksData{}).next), MemberState::kPrimary);
-  EXPECT_FALSE(when(standing(), LacksData{}).next.memory.copyingData);
+  const Outcome founded = when(blank("a:1", true), Initiate{config, "a:1", {}});
+  EXPECT_EQ(stateOf(founded.next), MemberState::kSecondary);
 }
 
 /// Removed and added again while it was down: it learns of both at once.
@@ -267,7 +264,7 @@ TEST(Candidacy, AnArbiterThatBecomesAMemberWithDataIsNeverASecondary) {  // ISY-
   withArbiter.members[1].priority = 0;
   HeartbeatReply told = shown(memberOf(withArbiter, "a:1", Phase::kPrimary), "b:1");
   told.newer = withArbiter;
-  const Outcome arbiter = when(when(blank("b:1"), LacksData{}).next, told);
+  const Outcome arbiter = when(blank("b:1", true), told);
   ASSERT_EQ(phaseAfter(arbiter), Phase::kArbiter);
   EXPECT_EQ(stateOf(arbiter.next), MemberState::kArbiter);
   ReplicaSetConfig later = kConfig;

@@ -13,11 +13,11 @@ using Outcome = machines::Outcome<Topology>;
 inline OpTime opTime(int64_t term, uint32_t seconds) { return {term, {seconds, 0}}; }
 
 /// A node that waits for its first config.
-inline Snapshot<Topology> blank(const NodeName& host) {
+inline Snapshot<Topology> blank(const NodeName& host, bool lacksData = false) {
   Topology::Document document;
   document.self = host;
   document.setName = "rs";
-  return machines::resumed<Topology>(document).next;
+  return machines::resumed<Topology>(document, Topology::resume(document, lacksData)).next;
 }
 
 /// A member of the set in that phase and term, that has heard of all others just now.
