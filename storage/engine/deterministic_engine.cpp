@@ -105,6 +105,7 @@ class EngineImpl final : public DeterministicEngine {
   }
   void setDiskFault(DiskFault fault) override { fault_ = std::move(fault); }
   void setBlockFault(BlockFault fault) override { blockFault_ = std::move(fault); }
+  void pretendDirty(int64_t bytes) override { state_->statistics.cacheBytesDirty = bytes; }
 
  private:
   Status usable() const {

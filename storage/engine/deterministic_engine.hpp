@@ -47,6 +47,8 @@ class DeterministicEngine : public Engine {
   virtual void setDiskFault(DiskFault fault) = 0;
   /// Lets checks of blocks find damage; empty for none.
   virtual void setBlockFault(BlockFault fault) = 0;
+  /// Bytes of the cache that the statistics give as unwritten: this engine has no cache.
+  virtual void pretendDirty(int64_t bytes) = 0;
 };
 
 }  // namespace troupe::storage

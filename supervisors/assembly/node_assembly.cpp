@@ -122,7 +122,8 @@ struct NodeAssembly::Parts {
   std::set<std::string> damagedTables;  ///< found by a repair
   std::unique_ptr<storage::SessionPool> storageSessions;
   std::unique_ptr<storage::Catalog> catalog;
-  std::unique_ptr<storage::OplogStore> oplog;             ///< of a member
+  std::unique_ptr<replication::KeptHistory> history;      ///< of a member
+  std::unique_ptr<storage::OplogStore> oplog;             ///< likewise
   std::unique_ptr<storage::TruncateAfterPoint> endOfLog;  ///< where the log recovers the data
   bool lacksData = false;                                 ///< an initial sync has begun and not ended
   std::unique_ptr<server::UserStore> users;
@@ -235,7 +236,8 @@ Status NodeAssembly::Parts::openOplog() {
     TROUPE_TRY(endOfLog->set(replicated->visibility.get()));  // before any write may leave a hole behind
   }
   replicated->slots.resetTo(replicated->visibility.get());
-  progress->onStable(stableTimeSetter(*catalog, parameters, *environment));
+  history = std::make_unique<replication::KeptHistory>(*catalog, parameters, *environment);
+  progress->onStable([this](const OpTime& stable) { history->setStable(stable); });
   TROUPE_TRY(startTimes(*catalog, *oplog, *storageSessions, *progress, lacksData));
   cappedWaiters.followOplog(replicated->visibility, shown->uuid());
   return Status::OK();
@@ -381,6 +383,7 @@ MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::Sto
   auto rollback = wireRollback(*context, access, *oplog, *endOfLog, *membership, forget, options);
   wireFollowing(*context, *following, rollback);
   return {wireTopology(*context, access, *membership, links, *following, options),
+          history.get(),
           wireProgress(*context),
           wireApplier(*context, *following, [this](const Status& why) { fail(why); }),
           wireFetcher(*context, *following),
@@ -400,12 +403,9 @@ void NodeAssembly::Parts::stopTreeInOrder() {
 
 void NodeAssembly::Parts::closeStorage() {
   idleUnits.endAll(ErrorCode::kInterruptedAtShutdown);
-  if (catalog) {
-    const Status flushed = catalog->flushAtEnd();
-    if (!flushed.isOK())
-      log.warning(Component::kStorage, 22322, "main", "The collections' sizes could not be saved",
-                  bson::doc("error", flushed.reason()));
-  }
+  if (const Status flushed = catalog ? catalog->flushAtEnd() : Status::OK(); !flushed.isOK())
+    log.warning(Component::kStorage, 22322, "main", "The collections' sizes could not be saved",
+                bson::doc("error", flushed.reason()));
   if (endOfLog && replicated->slots.openReservations() == 0) (void)endOfLog->set({});  // nothing is to be cut
   users.reset();
   endOfLog.reset();

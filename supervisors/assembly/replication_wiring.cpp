@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "actors/kernel/node.hpp"
@@ -11,7 +10,6 @@
 #include "storage/oplog/oplog_collection.hpp"
 #include "storage/oplog/oplog_store.hpp"
 #include "storage/oplog/replicated_writes.hpp"
-#include "supervisors/assembly/history_window.hpp"
 
 namespace troupe::supervisors {
 
@@ -125,28 +123,6 @@ Status startTimes(storage::Catalog& catalog, const storage::OplogStore& oplog, s
   progress.resetTo(end);
   catalog.engine().setInitialDataTimestamp(catalog.engine().recoveryTimestamp());
   return beginHistory(catalog.engine(), oplog, sessions);
-}
-
-std::function<void(const OpTime&)> stableTimeSetter(storage::Catalog& catalog, const server::Parameters& parameters,
-                                                    const Environment& environment) {
-  struct Kept {
-    std::mutex mutex;
-    HistoryWindow window;
-  };
-  return [&catalog, &engine = catalog.engine(), &parameters, &environment,
-          kept = std::make_shared<Kept>()](const OpTime& stable) {
-    if (stable == OpTime{}) return;
-    (void)engine.setStableTimestamp(stable.timestamp);
-    const int64_t wanted = parameters.minSnapshotHistoryWindowInSeconds.load();
-    const TimePoint now = environment.coarseNow();
-    const auto wallNow = std::chrono::duration_cast<std::chrono::seconds>(environment.wallNow().time_since_epoch());
-    const std::lock_guard lock(kept->mutex);
-    HistoryWindow& window = kept->window;
-    if (window.isDue(now))
-      window.look(HistoryWindow::isPressed(engine.statistics(), catalog.reaper().size() > 0), wanted, now);
-    const int64_t oldest = window.oldest(stable.timestamp.seconds, wanted, wallNow.count());
-    if (oldest > 0) (void)engine.setOldestTimestamp({static_cast<uint32_t>(oldest), stable.timestamp.increment});
-  };
 }
 
 }  // namespace troupe::supervisors

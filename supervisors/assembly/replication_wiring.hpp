@@ -40,8 +40,4 @@ void takeSizeOfLog(storage::OplogStore& oplog, const storage::Collection& shown,
 Status startTimes(storage::Catalog& catalog, const storage::OplogStore& oplog, storage::SessionPool& sessions,
                   replication::ReplicationProgress& progress, bool lacksData);
 
-/// What is stable for the engine, and the history that it keeps (HistoryWindow). All three outlive it.
-std::function<void(const OpTime&)> stableTimeSetter(storage::Catalog& catalog, const server::Parameters& parameters,
-                                                    const Environment& environment);
-
 }  // namespace troupe::supervisors

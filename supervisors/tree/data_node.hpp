@@ -7,6 +7,7 @@
 #include "actors/maintenance/journal_flusher.hpp"
 #include "actors/replication/flow_control.hpp"
 #include "actors/replication/initial_syncer.hpp"
+#include "actors/replication/kept_history.hpp"
 #include "actors/replication/oplog_applier.hpp"
 #include "actors/replication/oplog_fetcher.hpp"
 #include "actors/replication/progress_reporter.hpp"
@@ -27,6 +28,7 @@ namespace troupe::supervisors {
 /// Dependencies of the actors that make a node a member of a replica set.
 struct MemberParts {
   replication::TopologyParts topology;
+  replication::KeptHistory* history = nullptr;
   replication::ProgressReporter::Parts progress;
   replication::OplogApplier::Parts applier;
   replication::FetcherParts fetcher;

@@ -1,11 +1,11 @@
-#include "supervisors/assembly/history_window.hpp"
+#include "actors/replication/history_window.hpp"
 
 #include <algorithm>
 
 #include "storage/engine/open_tables.hpp"
 #include "storage/engine/rollback_reason.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::replication {
 
 void HistoryWindow::look(bool isPressed, int64_t wanted, TimePoint now) {
   const double passed = std::chrono::duration<double>(now - looked_).count();
@@ -30,4 +30,4 @@ bool HistoryWindow::isPressed(const storage::EngineStatistics& statistics, bool 
   return isFull || (dropsWait && storage::areMostTablesOpen(statistics));
 }
 
-}  // namespace troupe::supervisors
+}  // namespace troupe::replication

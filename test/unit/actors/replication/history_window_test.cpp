@@ -1,8 +1,8 @@
-#include "supervisors/assembly/history_window.hpp"
+#include "actors/replication/history_window.hpp"
 
 #include <gtest/gtest.h>
 
-namespace troupe::supervisors {
+namespace troupe::replication {
 
 using std::chrono::seconds;
 
@@ -73,4 +73,4 @@ TEST_F(HistoryWindowTest, PressureIsWhatTheEngineWritesPagesFor) {
   EXPECT_FALSE(HistoryWindow::isPressed({.openTables = 100, .openTablesLimit = 100}, false)) << "none is history";
 }
 
-}  // namespace troupe::supervisors
+}  // namespace troupe::replication

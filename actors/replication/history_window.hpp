@@ -5,7 +5,7 @@
 #include "messaging/clock/time_point.hpp"
 #include "storage/engine/engine.hpp"
 
-namespace troupe::supervisors {
+namespace troupe::replication {
 
 /// How much history a member keeps behind the stable time: what it is asked for
 /// (minSnapshotHistoryWindowInSeconds), as long as the engine's cache has room for it. A page with versions that may
@@ -38,4 +38,4 @@ class HistoryWindow {
   double kept_ = 0;       ///< in seconds, then
 };
 
-}  // namespace troupe::supervisors
+}  // namespace troupe::replication

@@ -1,0 +1,39 @@
+#include "actors/replication/kept_history.hpp"
+
+#include <chrono>
+
+namespace troupe::replication {
+
+void KeptHistory::setStable(const OpTime& stable) {
+  if (stable == OpTime{}) return;
+  (void)catalog_.engine().setStableTimestamp(stable.timestamp);
+  const std::lock_guard lock(mutex_);
+  stable_ = stable.timestamp;
+  setOldest();
+}
+
+void KeptHistory::lookAgain() {
+  const std::lock_guard lock(mutex_);
+  if (stable_ != bson::Timestamp{} && oldest_ != stable_) setOldest();
+}
+
+void KeptHistory::setOldest() {
+  const TimePoint now = environment_.coarseNow();
+  if (window_.isDue(now)) {
+    const bool dropsWait = catalog_.reaper().size() > 0;
+    window_.look(HistoryWindow::isPressed(catalog_.engine().statistics(), dropsWait), wanted(), now);
+  }
+  const auto wallNow = std::chrono::duration_cast<std::chrono::seconds>(environment_.wallNow().time_since_epoch());
+  const int64_t oldest = window_.oldest(stable_.seconds, wanted(), wallNow.count());
+  if (oldest <= 0) return;
+  oldest_ = {static_cast<uint32_t>(oldest), stable_.increment};
+  (void)catalog_.engine().setOldestTimestamp(oldest_);
+}
+
+bson::Document KeptHistory::describe() const {
+  const std::lock_guard lock(mutex_);
+  const int64_t kept = oldest_ == bson::Timestamp{} ? 0 : static_cast<int64_t>(stable_.seconds) - oldest_.seconds;
+  return bson::doc("stable", stable_, "oldest", oldest_, "keptSeconds", kept, "wantedSeconds", wanted());
+}
+
+}  // namespace troupe::replication

@@ -1,0 +1,59 @@
+#include "actors/replication/history_keeper.hpp"
+
+#include "test/unit/actors/commands/primary_node.hpp"
+
+namespace troupe::replication {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The only member of a set, which is asked to keep history for five minutes and whose writers have gone.
+class HistoryKeeperTest : public commands::CommandTest {
+ protected:
+  HistoryKeeperTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {
+    commands::becomePrimary(server);
+    // The note of an idle primary would move the stable time.
+    EXPECT_TRUE(succeeds(R"({"setParameter": 1, "writePeriodicNoops": false})", "admin"));
+    server.node.advance(1s);
+    EXPECT_TRUE(succeeds(R"({"insert": "things", "documents": [{}]})"));
+    server.node.advance(1s);
+  }
+  int64_t keptSeconds() {
+    return static_cast<int64_t>(server.engine->stableTimestamp().seconds) - server.engine->oldestTimestamp().seconds;
+  }
+};
+
+TEST_F(HistoryKeeperTest, HistoryThatTheCacheHasNoRoomForIsGivenUpWithoutAnotherWrite) {
+  const bson::Timestamp stable = server.engine->stableTimestamp();
+  server.node.advance(5s);
+  EXPECT_GT(keptSeconds(), 0) << "there is room for it";
+  server.engine->pretendDirty(int64_t{1} << 29);
+  server.node.advance(12s);
+  EXPECT_EQ(keptSeconds(), 0);
+  EXPECT_EQ(server.engine->stableTimestamp(), stable) << "nothing was written";
+}
+
+TEST_F(HistoryKeeperTest, ARollbackThatHasTakenStorageDownIsWaitedFor) {
+  const bson::Timestamp oldest = server.engine->oldestTimestamp();
+  server.engine->pretendDirty(int64_t{1} << 29);
+  storage::BackgroundGate& gate = server.server->operations.replicated->background;
+  gate.close([] {});
+  server.node.advance(12s);
+  EXPECT_EQ(server.engine->oldestTimestamp(), oldest);
+  gate.open();
+  server.node.advance(12s);
+  EXPECT_EQ(keptSeconds(), 0);
+}
+
+TEST_F(HistoryKeeperTest, ItsRowShowsWhatIsKept) {
+  server.engine->pretendDirty(int64_t{1} << 29);
+  server.node.advance(12s);
+  const auto details = server.node.wait(server.node.inspect("/node/replication/history", 1s));
+  ASSERT_TRUE(details.has_value());
+  EXPECT_EQ(details->state["keptSeconds"].toInt64(-1), 0);
+  EXPECT_EQ(details->state["wantedSeconds"].toInt64(), 300);
+  EXPECT_EQ(details->state["stable"].asTimestamp(), server.engine->stableTimestamp());
+}
+
+}  // namespace
+}  // namespace troupe::replication
