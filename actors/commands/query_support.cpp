@@ -217,8 +217,7 @@ Task<Status> fillWhenThereAreNews(Request& request, ClientCursor& cursor, BatchL
       co_return Status::OK();
     }
     suspend(request.operation(), *cursor.stream);
-    const Duration gathering = cursor.tail->pace.isQuick() ? NewsPace::kGathering : Duration::zero();
-    const auto news = co_await awaitNews(request, collection, known, {until, gathering});
+    const auto news = co_await awaitNews(request, collection, known, {until, cursor.tail->pace.isQuick()});
     if (!news.isOK()) co_return news.status();
     if (!*news) co_return Status::OK();
   }

@@ -52,6 +52,20 @@ StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& get
   return std::optional(millis == 0 ? kDefaultPatience : std::chrono::milliseconds(millis));
 }
 
+namespace {
+
+/// Ends when no more news come, or the first ones have waited long enough.
+Task<void> gatherNews(ServerContext& server, bson::Uuid collection) {
+  const TimePoint until = server.node.environment().now() + NewsPace::kGathering;
+  for (;;) {
+    const int64_t known = server.cappedWaiters.newsOf(collection);
+    co_await server.node.sleepFor(NewsPace::kQuiet);
+    if (server.cappedWaiters.newsOf(collection) == known || server.node.environment().now() >= until) co_return;
+  }
+}
+
+}  // namespace
+
 Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_t known, NewsWait wait) {
   ServerContext& server = request.server();
   Environment& environment = server.node.environment();
@@ -66,7 +80,7 @@ Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_
     const InterruptibleWait guard(environment, request.operation(), wake, {.limit = wait.until});
     co_await news;
     inTime = environment.now() < wait.until;
-    if (inTime && wait.gathering > Duration::zero()) co_await server.node.sleepFor(wait.gathering);
+    if (inTime && wait.gathers) co_await gatherNews(server, collection);
     request.operation().metrics.awaited += environment.now() - began;
   }
   if (server.hello.shuttingDown()) co_return Status(ErrorCode::kInterruptedAtShutdown, "The server is shutting down");

@@ -18,8 +18,8 @@ StatusWith<bool> wantsTailable(const Request& request, const storage::Collection
 StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& getMore, const ClientCursor& cursor);
 
 struct NewsWait {
-  TimePoint until;     ///< at the latest
-  Duration gathering;  ///< behind the first news, for further ones
+  TimePoint until;       ///< at the latest
+  bool gathers = false;  ///< further news behind the first ones (NewsPace)
 };
 /// Waits, without thread or snapshot, for news of the cursor's collection since `known`. True when there are some.
 /// Errors: the operation was killed; InterruptedAtShutdown.

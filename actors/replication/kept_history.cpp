@@ -21,12 +21,12 @@ void KeptHistory::setOldest() {
   const TimePoint now = environment_.coarseNow();
   if (window_.isDue(now)) {
     const bool dropsWait = catalog_.reaper().size() > 0;
-    window_.look(HistoryWindow::isPressed(catalog_.engine().statistics(), dropsWait), wanted(), now);
+    window_.look(HistoryWindow::isPressed(catalog_.engine().statistics(), dropsWait), wanted(), stable_, now);
   }
   const auto wallNow = std::chrono::duration_cast<std::chrono::seconds>(environment_.wallNow().time_since_epoch());
-  const int64_t oldest = window_.oldest(stable_.seconds, wanted(), wallNow.count());
-  if (oldest <= 0) return;
-  oldest_ = {static_cast<uint32_t>(oldest), stable_.increment};
+  const bson::Timestamp oldest = window_.oldest(stable_, wanted(), wallNow.count());
+  if (oldest.seconds == 0) return;
+  oldest_ = oldest;
   (void)catalog_.engine().setOldestTimestamp(oldest_);
 }
 

@@ -31,7 +31,7 @@ class CatchUpTest : public TopologyActorTest {
     }
     ASSERT_EQ(members.primaries(), wantedPrimary) << cluster.trace().text();
     for (const auto& name : kNames) tell(name, AppliedAdvanced{at(name == "n3:1" ? 100 : 50)});
-    cluster.run(5s);
+    cluster.run(3s);  // all hear of it, and nobody takes over yet
     const int64_t term = members.view("n1:1")->topology.memory.term;
     tell("n3:1", Freeze{60s});
     ask("n1:1", StepDown{.force = true, .stepDownPeriod = 100ms, .catchUpPeriod = 0ms, .handoff = false});

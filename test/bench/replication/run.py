@@ -97,6 +97,8 @@ def catch_up(group, member, write):
     member.command("fsync")
     member.kill()
     write()
+    for other in group.others(member):
+        other.command("fsync")  # what they have still to write of it is not this member's work
     goal = applied(group.primary())
     member.start()
     until(lambda: member.hello().get("secondary"), 120, "the member's start")
@@ -107,7 +109,7 @@ def catch_up(group, member, write):
     def is_there():
         highest[0] = max(highest[0], resident_mib(member.process.pid))
         return applied(member) >= goal
-    return until(is_there, 1200, "catching up"), highest[0]
+    return until(is_there, 1200, "catching up", every=0.05), highest[0]
 
 
 def apply(sizes):
@@ -220,7 +222,8 @@ def initial_sync(sizes):
 
 
 def rollback(sizes):
-    with troupe_set() as group:
+    # The old primary has to have written all of them before it notices that it leads nobody.
+    with troupe_set(election_timeout_ms=20_000) as group:
         group.initiate()
         old = group.settled()
         rest = group.others(old)

@@ -33,8 +33,8 @@ def program(name, **options):
     return json.loads(done.stdout) if done.stdout.strip() else {}
 
 
-def troupe_set(count=3, *options):
-    return Set(count, "--wiredTigerCacheSizeGB", CACHE_GB, "--oplogSize", "4096", *options, election_timeout_ms=ELECTION_TIMEOUT_MS)
+def troupe_set(count=3, *options, election_timeout_ms=ELECTION_TIMEOUT_MS):
+    return Set(count, "--wiredTigerCacheSizeGB", CACHE_GB, "--oplogSize", "4096", *options, election_timeout_ms=election_timeout_ms)
 
 
 def standalone():
@@ -104,11 +104,11 @@ def resident_mib(pid):
         return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
 
-def until(check, seconds, what):
-    """Seconds until `check` holds."""
+def until(check, seconds, what, every=0.005):
+    """Seconds until `check` holds. It takes processor time from the servers: a long wait looks less often."""
     begun = time.monotonic()
     while not check():
         if time.monotonic() - begun > seconds:
             raise RuntimeError(f"{what} took longer than {seconds} s")
-        time.sleep(0.005)
+        time.sleep(every)
     return time.monotonic() - begun

@@ -1,9 +1,12 @@
 #include "actors/commands/tailing.hpp"
 
+#include <gmock/gmock.h>
+
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
 using namespace server;
+using ::testing::ElementsAre;
 
 class TailingTest : public CommandTest {
  protected:
@@ -78,32 +81,54 @@ TEST_F(TailingTest, ItWaitsASecondUnlessTold) {
 }
 
 /// An answer costs its reader and its sender more than some further documents do; news that come alone go at once.
-TEST_F(TailingTest, NewsThatComeInQuickSuccessionAreGathered) {
-  add(1);
-  const auto id = open();
-  const auto answerTo = [&](auto write) {
-    const auto waiting = server.begin(getMore(id));
-    write();
+class GatheringTest : public TailingTest {
+ protected:
+  GatheringTest() {
+    add(1);
+    id_ = open();
+    EXPECT_THAT(idsAfter([this](auto&) { add(2); }), ElementsAre(2)) << "one that comes alone";
+    addEvery(100us, 3, 5);
+    EXPECT_THAT(idsAfter([](auto&) {}), ElementsAre(3, 4, 5)) << "as those of a burst the next ones are gathered";
+  }
+  /// The answer that leaves after what `write` does, if one does.
+  template <typename Write>
+  std::vector<int64_t> idsAfter(Write write) {
+    const auto waiting = server.begin(getMore(id_));
     server.node.run();
-    EXPECT_TRUE(waiting->done);
-    return waiting->takeReply();
-  };
-  server.node.advance(10ms);
-  EXPECT_TRUE(holds(answerTo([&] { add(2); }), R"({"cursor": {"nextBatch": [{"_id": 2}]}})"_json));
-  server.node.advance(100us);
-  EXPECT_TRUE(holds(answerTo([&] { add(3); }), R"({"cursor": {"nextBatch": [{"_id": 3}]}})"_json)) << "not yet quick";
-  const auto later = [&] {
-    add(4);
+    write(*waiting);
     server.node.run();
+    std::vector<int64_t> ids;
+    if (!waiting->done) return ids;
+    const bson::Document reply = waiting->takeReply();
+    for (const bson::Element& each : reply.view().at("cursor.nextBatch").asArray())
+      ids.push_back(each.asDocument()["_id"].toInt64());
+    return ids;
+  }
+  void addEvery(Duration pause, int first, int last) {
+    for (int i = first; i <= last; ++i) {
+      add(i);
+      server.node.run();
+      server.node.advance(pause);
+    }
+  }
+
+ private:
+  int64_t id_ = 0;
+};
+
+TEST_F(GatheringTest, NewsOfABurstAreGatheredUntilItHasEnded) {
+  const auto later = [&](auto& waiting) {
+    addEvery(400us, 6, 7);
+    EXPECT_FALSE(waiting.done) << "one has come 400 us ago";
     server.node.advance(200us);
-    add(5);
-    server.node.advance(100us);
   };
-  EXPECT_TRUE(holds(answerTo(later), R"({"cursor": {"nextBatch": [{"_id": 4}, {"_id": 5}]}})"_json));
+  EXPECT_THAT(idsAfter(later), ElementsAre(6, 7));
   server.node.advance(10ms);
-  add(6);
-  EXPECT_TRUE(holds(server.run(getMore(id)), R"({"cursor": {"nextBatch": [{"_id": 6}]}})"_json));
-  EXPECT_TRUE(holds(answerTo([&] { add(7); }), R"({"cursor": {"nextBatch": [{"_id": 7}]}})"_json)) << "slow again";
+  EXPECT_THAT(idsAfter([&](auto&) { add(8); }), ElementsAre(8)) << "no burst was before";
+}
+
+TEST_F(GatheringTest, ABurstWithoutEndIsAnsweredInTime) {
+  EXPECT_THAT(idsAfter([&](auto&) { addEvery(400us, 6, 9); }), ElementsAre(6, 7, 8, 9)) << "after 1.5 ms";
 }
 
 TEST_F(TailingTest, ACursorDiesWithItsPosition) {

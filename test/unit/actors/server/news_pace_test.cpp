@@ -19,17 +19,19 @@ class NewsPaceTest : public ::testing::Test {
   int64_t news = 0;
 };
 
-TEST_F(NewsPaceTest, NewsAreGatheredWhereTwoMoreWouldComeMeanwhile) {
-  EXPECT_FALSE(isQuickAfter(0s, 3)) << "nothing is known of their pace yet";
-  EXPECT_TRUE(isQuickAfter(300us, 2));
-  EXPECT_FALSE(isQuickAfter(300us, 1));
-  EXPECT_TRUE(isQuickAfter(1ms, 7));
-  EXPECT_FALSE(isQuickAfter(1ms, 6));
+TEST_F(NewsPaceTest, NewsAreGatheredWhereThreeMoreWouldComeMeanwhile) {
+  EXPECT_FALSE(isQuickAfter(0s, 9)) << "nothing is known of their pace yet";
+  EXPECT_TRUE(isQuickAfter(1500us, 3));
+  EXPECT_FALSE(isQuickAfter(1600us, 3));
+  EXPECT_TRUE(isQuickAfter(5ms, 10));
+  EXPECT_FALSE(isQuickAfter(5ms, 9));
 }
 
-TEST_F(NewsPaceTest, OneWriterAtATimeIsNotKeptWaiting) {
-  for (int i = 0; i < 10; ++i)
-    EXPECT_FALSE(isQuickAfter(500us, 1)) << "whatever the size of a write, it is one piece of news";
+TEST_F(NewsPaceTest, OneWriterAtATimeOrTwoAreNotKeptWaiting) {
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(isQuickAfter(200us, 1)) << "whatever the size of a write, it is one piece of news";
+    EXPECT_FALSE(isQuickAfter(200us, 2));
+  }
 }
 
 TEST_F(NewsPaceTest, AReaderThatComesBackLateIsNotInAHurry) {
