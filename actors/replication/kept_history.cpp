@@ -21,10 +21,11 @@ void KeptHistory::setOldest() {
   const TimePoint now = environment_.coarseNow();
   if (window_.isDue(now)) {
     const bool dropsWait = catalog_.reaper().size() > 0;
-    window_.look(HistoryWindow::isPressed(catalog_.engine().statistics(), dropsWait), wanted(), stable_, now);
+    window_.look(HistoryWindow::isPressed(catalog_.engine().statistics(), dropsWait), wantedSeconds_.load(), stable_,
+                 now);
   }
   const auto wallNow = std::chrono::duration_cast<std::chrono::seconds>(environment_.wallNow().time_since_epoch());
-  const bson::Timestamp oldest = window_.oldest(stable_, wanted(), wallNow.count());
+  const bson::Timestamp oldest = window_.oldest(stable_, wantedSeconds_.load(), wallNow.count());
   if (oldest.seconds == 0) return;
   oldest_ = oldest;
   (void)catalog_.engine().setOldestTimestamp(oldest_);
@@ -33,7 +34,7 @@ void KeptHistory::setOldest() {
 bson::Document KeptHistory::describe() const {
   const std::lock_guard lock(mutex_);
   const int64_t kept = oldest_ == bson::Timestamp{} ? 0 : static_cast<int64_t>(stable_.seconds) - oldest_.seconds;
-  return bson::doc("stable", stable_, "oldest", oldest_, "keptSeconds", kept, "wantedSeconds", wanted());
+  return bson::doc("stable", stable_, "oldest", oldest_, "keptSeconds", kept, "wantedSeconds", wantedSeconds_.load());
 }
 
 }  // namespace troupe::replication

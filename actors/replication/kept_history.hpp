@@ -1,9 +1,9 @@
 #pragma once
+#include <atomic>
 #include <mutex>
 
 #include "actors/environment/environment.hpp"
 #include "actors/replication/history_window.hpp"
-#include "actors/server/parameters.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/clock/op_time.hpp"
 #include "storage/catalog/catalog.hpp"
@@ -16,9 +16,9 @@ namespace troupe::replication {
 /// pages over and over (a third to a half of a processor) until something is written again. Thread-safe.
 class KeptHistory {
  public:
-  /// All outlive it.
-  KeptHistory(storage::Catalog& catalog, const server::Parameters& parameters, const Environment& environment)
-      : catalog_(catalog), parameters_(parameters), environment_(environment) {}
+  /// `wantedSeconds`: what is kept where there is room. All outlive it.
+  KeptHistory(storage::Catalog& catalog, const std::atomic<int64_t>& wantedSeconds, const Environment& environment)
+      : catalog_(catalog), wantedSeconds_(wantedSeconds), environment_(environment) {}
 
   void setStable(const OpTime& stable);
   /// Not while a rollback has taken storage down.
@@ -28,10 +28,9 @@ class KeptHistory {
 
  private:
   void setOldest();  // with the mutex
-  int64_t wanted() const { return parameters_.minSnapshotHistoryWindowInSeconds.load(); }
 
   storage::Catalog& catalog_;
-  const server::Parameters& parameters_;
+  const std::atomic<int64_t>& wantedSeconds_;
   const Environment& environment_;
   mutable std::mutex mutex_;
   bson::Timestamp stable_;

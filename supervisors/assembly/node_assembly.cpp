@@ -236,7 +236,8 @@ Status NodeAssembly::Parts::openOplog() {
     TROUPE_TRY(endOfLog->set(replicated->visibility.get()));  // before any write may leave a hole behind
   }
   replicated->slots.resetTo(replicated->visibility.get());
-  history = std::make_unique<replication::KeptHistory>(*catalog, parameters, *environment);
+  history =
+      std::make_unique<replication::KeptHistory>(*catalog, parameters.minSnapshotHistoryWindowInSeconds, *environment);
   progress->onStable([this](const OpTime& stable) { history->setStable(stable); });
   TROUPE_TRY(startTimes(*catalog, *oplog, *storageSessions, *progress, lacksData));
   cappedWaiters.followOplog(replicated->visibility, shown->uuid());
@@ -413,8 +414,7 @@ void NodeAssembly::Parts::closeStorage() {
   catalog.reset();
   storageSessions.reset();
   if (!engine) return;
-  const Status closed = engine->close();
-  if (!closed.isOK())
+  if (const Status closed = engine->close(); !closed.isOK())
     log.error(Component::kStorage, 22323, "main", "The storage engine did not close cleanly",
               bson::doc("error", closed.reason()));
   engine.reset();
