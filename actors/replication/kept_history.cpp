@@ -5,16 +5,31 @@
 namespace troupe::replication {
 
 void KeptHistory::setStable(const OpTime& stable) {
-  if (stable == OpTime{}) return;
-  (void)catalog_.engine().setStableTimestamp(stable.timestamp);
   const std::lock_guard lock(mutex_);
-  stable_ = stable.timestamp;
+  if (!isFrozen_) setStableOf(stable.timestamp);
+}
+
+void KeptHistory::freeze() {
+  const std::lock_guard lock(mutex_);
+  isFrozen_ = true;
+}
+
+void KeptHistory::thaw(const OpTime& stable) {
+  const std::lock_guard lock(mutex_);
+  isFrozen_ = false;
+  setStableOf(stable.timestamp);
+}
+
+void KeptHistory::setStableOf(bson::Timestamp stable) {
+  if (stable == bson::Timestamp{}) return;
+  (void)catalog_.engine().setStableTimestamp(stable);
+  stable_ = stable;
   setOldest();
 }
 
 void KeptHistory::lookAgain() {
   const std::lock_guard lock(mutex_);
-  if (stable_ != bson::Timestamp{} && oldest_ != stable_) setOldest();
+  if (!isFrozen_ && stable_ != bson::Timestamp{} && oldest_ != stable_) setOldest();
 }
 
 void KeptHistory::setOldest() {

@@ -21,18 +21,26 @@ class KeptHistory {
       : catalog_(catalog), wantedSeconds_(wantedSeconds), environment_(environment) {}
 
   void setStable(const OpTime& stable);
-  /// Not while a rollback has taken storage down.
   void lookAgain();
+  /// From here on nothing moves, until `thaw`: a rollback goes back to the engine's stable time and carries out the log
+  /// from there on. Commit points are learned all the while, and a stable time beyond what was carried out so far would
+  /// make the engine refuse the rest, and a checkpoint claim it.
+  void freeze();
+  /// With what is stable by now.
+  void thaw(const OpTime& stable);
   /// Seconds, and whether there is less than was asked for.
   bson::Document describe() const;
 
  private:
-  void setOldest();  // with the mutex
+  // With the mutex.
+  void setStableOf(bson::Timestamp stable);
+  void setOldest();
 
   storage::Catalog& catalog_;
   const std::atomic<int64_t>& wantedSeconds_;
   const Environment& environment_;
   mutable std::mutex mutex_;
+  bool isFrozen_ = false;
   bson::Timestamp stable_;
   bson::Timestamp oldest_;  ///< as it was set last
   HistoryWindow window_;

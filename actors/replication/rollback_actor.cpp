@@ -201,6 +201,7 @@ Task<RollbackActor::Done> RollbackActor::done(TakeStorageDown down) {
   rollback_.emplace(storage::StorageRollback::Parts{parts_.storage->catalog, *parts_.oplog, *parts_.endOfLog,
                                                     *operations.replicated, alone_},
                     down.common.timestamp);
+  parts_.history->freeze();
   TROUPE_CO_TRY(rollback_->takeDown());
   summary_.stable = rollback_->stable();
   summary_.rollbackId = snapshot().document.rollbackId;
@@ -235,6 +236,7 @@ Task<RollbackActor::Done> RollbackActor::done(ReplayLog) {
 /// Storage is up before the state changes, the state has changed before operations go on.
 Task<RollbackActor::Done> RollbackActor::done(EndRollback end) {
   parts_.resetTimes(end.common);
+  parts_.history->thaw(parts_.stable());
   rollback_.reset();
   isReplayed_ = false;
   if (std::exchange(isPaused_, false)) parts_.storage->operations.replicated->background.open();

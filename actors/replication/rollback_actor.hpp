@@ -5,6 +5,7 @@
 #include <string>
 
 #include "actors/machines/machine_host.hpp"
+#include "actors/replication/kept_history.hpp"
 #include "actors/replication/remote_members.hpp"
 #include "actors/replication/rollback_store.hpp"
 #include "messaging/log/log.hpp"
@@ -36,6 +37,7 @@ struct RollbackParts {
   storage::TruncateAfterPoint* endOfLog = nullptr;
   RemoteMembers* members = nullptr;
   log::Log* log = nullptr;
+  KeptHistory* history = nullptr;     ///< whose stable time stands still while storage is down
   std::string filesDirectory;         ///< "<dbpath>/rollback"; empty: there is none (in memory)
   std::function<bool()> writesFiles;  ///< parameter createRollbackDataFiles
 

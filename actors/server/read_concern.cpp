@@ -70,10 +70,16 @@ Task<Status> awaitEntry(Request& request, OpTime entry, bool ofMajority) {
   co_return co_await awaitProgress(request, std::move(reached), {});
 }
 
+/// The commit point that majority reads wait for. The data of this node may begin later than the commit point that it
+/// learns of: an initial sync copies what is not committed yet. Before that time there is nothing to read.
+bson::Timestamp earliestCommitted(const ServerContext& server) {
+  return std::max(kAnyTime, server.engine.initialDataTimestamp());
+}
+
 Task<Status> setUpSnapshot(Request& request) {
   storage::OperationContext& operation = request.operation();
   const auto wanted = operation.readConcern.atClusterTime;
-  TROUPE_CO_TRY(co_await awaitTime(request, wanted.value_or(kAnyTime), true));
+  TROUPE_CO_TRY(co_await awaitTime(request, wanted.value_or(earliestCommitted(request.server())), true));
   const bson::Timestamp time = wanted.value_or(request.server().progress->majority());
   operation.readConcern.atClusterTime = time;  // as the reply says
   co_return operation.recoveryUnit().setReadSource(ReadSource::kProvided, time);
@@ -100,7 +106,7 @@ Task<Status> setUpReadConcern(Request& request) {
   if (concern.level == ReadConcernLevel::kLinearizable && !request.server().membership->view()->isWritable())
     co_return Status(ErrorCode::kNotWritablePrimary, "cannot satisfy linearizable read concern on non-primary node");
   if (!ofMajority) co_return Status::OK();
-  TROUPE_CO_TRY(co_await awaitProgress(request, committed(kAnyTime), {}));
+  TROUPE_CO_TRY(co_await awaitProgress(request, committed(earliestCommitted(request.server())), {}));
   co_return operation.recoveryUnit().setReadSource(ReadSource::kMajority);
 }
 

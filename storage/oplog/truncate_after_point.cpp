@@ -47,7 +47,13 @@ void TruncateAfterPoint::count(size_t bytes) {
   size->dirty = true;
 }
 
+bson::Timestamp TruncateAfterPoint::get() const {
+  const std::lock_guard lock(mutex_);
+  return point_;
+}
+
 Status TruncateAfterPoint::set(bson::Timestamp point) {
+  const std::lock_guard lock(mutex_);
   if (point == point_) return {};
   TROUPE_ASSIGN(auto session, engine_.openSession());
   TROUPE_TRY(session->begin());

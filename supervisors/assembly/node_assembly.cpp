@@ -381,7 +381,7 @@ MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::Sto
     following->builds.forgetAll();
   };
   *following->isCopying = lacksData;
-  auto rollback = wireRollback(*context, access, *oplog, *endOfLog, *membership, forget, options);
+  auto rollback = wireRollback(*context, access, *oplog, *endOfLog, *history, *membership, forget, options);
   wireFollowing(*context, *following, rollback);
   return {wireTopology(*context, access, *membership, links, *following, options),
           history.get(),

@@ -26,12 +26,13 @@ Task<void> endBuilds(Node* node) {
 
 replication::RollbackParts wireRollback(server::ServerContext& server, std::shared_ptr<machines::StorageAccess> storage,
                                         storage::OplogStore& oplog, storage::TruncateAfterPoint& endOfLog,
-                                        replication::Membership& membership, std::function<void()> forget,
-                                        const AssemblyOptions& options) {
+                                        replication::KeptHistory& history, replication::Membership& membership,
+                                        std::function<void()> forget, const AssemblyOptions& options) {
   replication::RollbackParts parts;
   parts.storage = std::move(storage);
   parts.oplog = &oplog;
   parts.endOfLog = &endOfLog;
+  parts.history = &history;
   parts.log = &server.log;
   if (!options.dataDirectory.empty()) parts.filesDirectory = options.dataDirectory + "/rollback";
   parts.writesFiles = [&server] { return server.parameters.createRollbackDataFiles.load(); };

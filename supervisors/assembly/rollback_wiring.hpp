@@ -15,7 +15,7 @@ namespace troupe::supervisors {
 /// is referred to outlives the rollback actor.
 replication::RollbackParts wireRollback(server::ServerContext& server, std::shared_ptr<machines::StorageAccess> storage,
                                         storage::OplogStore& oplog, storage::TruncateAfterPoint& endOfLog,
-                                        replication::Membership& membership, std::function<void()> forget,
-                                        const AssemblyOptions& options);
+                                        replication::KeptHistory& history, replication::Membership& membership,
+                                        std::function<void()> forget, const AssemblyOptions& options);
 
 }  // namespace troupe::supervisors

@@ -46,7 +46,7 @@ Tree workers(int count, const std::shared_ptr<JobQueue>& jobs) {
 }
 
 /// What the topology asks for comes before it.
-Tree replication(const MemberParts& parts, server::ServerContext* server, storage::BackgroundGate* gate) {
+Tree replication(const MemberParts& parts, server::ServerContext* server) {
   return oneForOne("replication", permanent<replication::OplogApplier>("applier", parts.applier),
                    permanent<replication::OplogFetcher>("fetcher", parts.fetcher),
                    permanent<replication::RollbackActor>("rollback", parts.rollback).onOwnThread(),
@@ -54,7 +54,7 @@ Tree replication(const MemberParts& parts, server::ServerContext* server, storag
                    permanent<TemporaryCleaner>("temporary-cleaner", server),
                    permanent<replication::TopologyActor>("topology", parts.topology),
                    permanent<replication::ProgressReporter>("progress", parts.progress),
-                   permanent<replication::HistoryKeeper>("history", parts.history, gate),
+                   permanent<replication::HistoryKeeper>("history", parts.history),
                    permanent<replication::FlowControl>("flow-control", parts.flow),
                    permanent<NoopWriter>("noop-writer", server), permanent<KeyManager>("key-manager", server),
                    permanent<ChildSessionReaper>("child-session-reaper", server));
@@ -99,7 +99,7 @@ Tree dataNodeTree(const TreeParts& parts) {
   Tree tree = oneForOne("node", std::move(storage), workers(parts.blockingWorkers, parts.jobs),
                         permanent<OperationDrain>("operation-drain", s).withGrace(kDrainGrace));
   if (parts.links) tree.children.push_back(permanent<link::LinkManager>("links", parts.links));
-  if (parts.member) tree.children.push_back(replication(*parts.member, s, gate));
+  if (parts.member) tree.children.push_back(replication(*parts.member, s));
   Tree services = oneForOne(
       "services", permanent<IdleSweeper>("idle-sweeper", s), permanent<ConcurrencyTuner>("concurrency-tuner", s),
       permanent<IndexBuilds>("index-builds", s).withGrace(kDrainGrace),

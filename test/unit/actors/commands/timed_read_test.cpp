@@ -62,6 +62,24 @@ class TimedReadTest : public CommandTest {
   }
 };
 
+/// An initial sync copies what is not committed yet, and the commit point is learned from its beginning on: a read
+/// there would show data that may be undone (RDC-005).
+TEST_F(TimedReadTest, AMajorityReadWaitsUntilWhatACopyEndedWithIsCommitted) {
+  const bson::Timestamp committed = inserts("a", 1);
+  server.engine->setInitialDataTimestamp({committed.seconds + 3, 1});
+  const auto majority = server.begin(R"({"find": "a", "readConcern": {"level": "majority"}})"_json);
+  const auto snapshot = server.begin(R"({"find": "a", "readConcern": {"level": "snapshot"}})"_json);
+  server.node.advance(1s);
+  EXPECT_FALSE(majority->done);
+  EXPECT_FALSE(snapshot->done);
+  server.node.advance(4s);
+  inserts("a", 2);
+  server.node.advance(1s);
+  ASSERT_TRUE(majority->done && snapshot->done);
+  EXPECT_THAT(idsIn(majority->takeReply()), ElementsAre(1, 2));
+  EXPECT_THAT(idsIn(snapshot->takeReply()), ElementsAre(1, 2));
+}
+
 TEST_F(TimedReadTest, NamesAreThoseOfTheTimeThroughCreateRenameAndDrop) {
   const auto before = inserts("other", 1);
   const auto one = inserts("a", 1);

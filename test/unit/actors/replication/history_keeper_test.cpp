@@ -33,16 +33,22 @@ TEST_F(HistoryKeeperTest, HistoryThatTheCacheHasNoRoomForIsGivenUpWithoutAnother
   EXPECT_EQ(server.engine->stableTimestamp(), stable) << "nothing was written";
 }
 
-TEST_F(HistoryKeeperTest, ARollbackThatHasTakenStorageDownIsWaitedFor) {
-  const bson::Timestamp oldest = server.engine->oldestTimestamp();
+/// As while a rollback has taken storage down.
+TEST_F(HistoryKeeperTest, NothingMovesWhileItIsFrozen) {
+  KeptHistory history(server.assembly.catalog(), server.assembly.parameters().minSnapshotHistoryWindowInSeconds,
+                      server.assembly.environment());
+  const bson::Timestamp stable = server.engine->stableTimestamp(), oldest = server.engine->oldestTimestamp();
+  history.setStable({1, stable});
   server.engine->pretendDirty(int64_t{1} << 29);
-  storage::BackgroundGate& gate = server.server->operations.replicated->background;
-  gate.close([] {});
-  server.node.advance(12s);
+  history.freeze();
+  const bson::Timestamp later{stable.seconds + 50, 1};
+  history.setStable({1, later});
+  history.lookAgain();
+  EXPECT_EQ(server.engine->stableTimestamp(), stable);
   EXPECT_EQ(server.engine->oldestTimestamp(), oldest);
-  gate.open();
-  server.node.advance(12s);
-  EXPECT_EQ(keptSeconds(), 0);
+  history.thaw({1, later});
+  EXPECT_EQ(server.engine->stableTimestamp(), later);
+  EXPECT_GT(server.engine->oldestTimestamp(), oldest);
 }
 
 TEST_F(HistoryKeeperTest, ItsRowShowsWhatIsKept) {

@@ -83,7 +83,11 @@ class RollbackActorTest : public ::testing::Test {
     made.filesDirectory = directory.path() + "/rollback";
     made.writesFiles = [this] { return writesFiles; };
     made.stable = [this] { return stable; };
-    made.resetTimes = [this](const OpTime& to) { resets.push_back(to); };
+    made.history = &history;
+    made.resetTimes = [this](const OpTime& to) {
+      resets.push_back(to);
+      if (whileDown) whileDown();
+    };
     made.stopFollowing = [this] { return noted("stop following"); };
     made.followAgain = [this] { steps.push_back("follow again"); };
     made.copyAnew = [this](const OpTime& committed) -> StatusWith<bool> { return committed == copied; };
@@ -157,8 +161,11 @@ class RollbackActorTest : public ::testing::Test {
   std::vector<OpTime> resets;
   std::vector<int64_t> ids;
   std::optional<RollbackSummary> summary;
+  std::function<void()> whileDown;
   int interruptions = 0;
   CommandNode server;
+  KeptHistory history{server.assembly.catalog(), server.assembly.parameters().minSnapshotHistoryWindowInSeconds,
+                      server.assembly.environment()};
   Address actor;
 };
 
@@ -192,6 +199,25 @@ TEST_F(RollbackActorTest, TheMemberGoesBackToTheNewestEntryThatItShares) {
   EXPECT_EQ(server.assembly.endOfLog()->get(), common.timestamp);
   ASSERT_EQ(other.asked.size(), 1u);
   EXPECT_THAT(other.asked[0], HasSubstr(R"(b:1 local { "find" : "oplog.rs", "sort" : { "$natural" : -1 })"));
+}
+
+/// Commit points are learned meanwhile: with a later stable time the engine would refuse what is replayed.
+TEST_F(RollbackActorTest, TheStableTimeStandsStillUntilStorageIsUp) {
+  insert(2);
+  const OpTime common = leaveLogsHere();
+  stableAt(common);
+  insert(3);
+  const OpTime later{common.term, {common.timestamp.seconds + 50, 1}};
+  bson::Timestamp meanwhile;
+  whileDown = [&] {
+    history.setStable(later);
+    meanwhile = server.engine->stableTimestamp();
+    stable = later;
+  };
+  diverge();
+  EXPECT_THAT(failures, IsEmpty());
+  EXPECT_EQ(meanwhile, common.timestamp);
+  EXPECT_EQ(server.engine->stableTimestamp(), later.timestamp) << "what is stable by then";
 }
 
 TEST_F(RollbackActorTest, WritingGoesOnAndItMayGoBackAgain) {
