@@ -53,8 +53,8 @@ Step<Rollback> onCommonPoint(const Rollback::Document& document, const Rollback:
     return failForGood(
         "the newest entry that this node shares with " + memory.source + " is " + shownOpTime(found.common) +
         ", older than what is committed or stable here, " + shownOpTime(found.committed) +
-        ": undoing it would lose what a majority of the set has acknowledged. This node cannot go on; resync it "
-        "from another member");
+        ": undoing it would lose what a majority of the set has acknowledged. This node cannot go on. Save its data "
+        "directory, empty it and start it again: it then copies the data of another member");
   Rollback::Memory changed = movedTo(Rollback::Phase::kEntering, memory);
   changed.common = found.common;
   changed.newest = found.newest;

@@ -29,8 +29,14 @@ void addLags(MetricSet& m, const server::ServerContext& server, const OpTime& ow
   const auto known = replication::candidatesOf(*server.membership->view(), server.progress->positions(), 0);
   OpTime newest = own;
   for (const auto& member : known.members) newest = std::max(newest, member.applied);
-  m.gauge("troupe_replica_lag_seconds", "by how much this member is behind the newest entry that it knows of",
-          own == OpTime() ? 0.0 : behind(newest, own), set);
+  const auto view = server.membership->view();
+  const replication::MemberConfig* const self =
+      view->config() ? view->config()->member(server.membership->self()) : nullptr;
+  const double wanted = self ? static_cast<double>(self->secondaryDelaySecs) : 0;
+  if (own != OpTime())
+    m.gauge("troupe_replica_lag_seconds",
+            "by how much this member is behind the newest entry that it knows of, beyond its secondaryDelaySecs",
+            std::max(0.0, behind(newest, own) - wanted), set);
   const auto of = [&](const std::string& member, const OpTime& applied) {
     if (applied == OpTime()) return;
     m.gauge("troupe_replica_member_lag_seconds", "by how much a member is behind, as this one knows",

@@ -277,6 +277,25 @@ TEST_F(FlowControlTest, MetricsShowTheLagAndTheRate) {
   EXPECT_EQ(value(R"(troupe_replica_lag_seconds{set="rs"})"), 0);
 }
 
+/// A member that copies its data is not up to date, and a delayed one is not late.
+TEST_F(FlowControlTest, MetricsTellOfNoLagWhereNoneIsMeant) {
+  const auto shown = [&] {
+    supervisors::MetricSet metrics;
+    supervisors::addReplicationMetrics(metrics, *server.server);
+    return metrics.text();
+  };
+  const OpTime applied = progress().applied();
+  const OpTime later{applied.term, {applied.timestamp.seconds + 100, 1}};
+  progress().notePosition("b:1", {later, later});
+  EXPECT_THAT(shown(), testing::HasSubstr("\ntroupe_replica_lag_seconds{set=\"rs\"} 100\n"));
+  EXPECT_TRUE(succeeds(R"({"replSetReconfig": {"_id": "rs", "version": 10, "members": [{"_id": 0, "host": "n1:1",
+                           "priority": 0, "secondaryDelaySecs": 60}, {"_id": 1, "host": "b:1"}]}, "force": true})",
+                       "admin"));
+  EXPECT_THAT(shown(), testing::HasSubstr("\ntroupe_replica_lag_seconds{set=\"rs\"} 40\n"));
+  server.server->progress->resetTo({});
+  EXPECT_THAT(shown(), testing::Not(testing::HasSubstr("\ntroupe_replica_lag_seconds")));
+}
+
 TEST_F(FlowControlTest, TheParametersAreSetAtRunTime) {
   const std::map<std::string, std::string> values{{"enableFlowControl", "false"},
                                                   {"flowControlTargetLagSeconds", "20"},

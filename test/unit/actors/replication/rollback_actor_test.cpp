@@ -1,7 +1,5 @@
 #include "actors/replication/rollback_actor.hpp"
 
-#include "actors/replication/replication_progress.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,9 +7,11 @@
 
 #include "actors/maintenance/checkpointer.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
+#include "actors/replication/replication_progress.hpp"
 #include "messaging/bson/json.hpp"
 #include "storage/oplog/replicated_writes.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
+#include "test/unit/actors/replication/other_log.hpp"
 #include "test/unit/storage/engine/engine_harness.hpp"
 
 namespace troupe::replication {
@@ -25,39 +25,6 @@ using storage::ResourceId;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-/// A log of another member, oldest entry first, which it sends backwards in batches of two.
-class OtherLog final : public RemoteMembers {
- public:
-  Task<StatusWith<bson::Document>> run(NodeName, std::string, bson::Document, Duration) override {
-    co_return Status(ErrorCode::kCommandNotFound, "no command is expected");
-  }
-  Task<StatusWith<std::unique_ptr<RemoteDocuments>>> read(NodeName member, std::string database, bson::Document command,
-                                                          size_t) override {
-    asked.push_back(member + " " + database + " " + bson::toRelaxedJson(command));
-    if (!failure.isOK()) co_return failure;
-    co_return std::unique_ptr<RemoteDocuments>(std::make_unique<Backwards>(*this));
-  }
-
-  std::vector<bson::Document> entries;
-  std::vector<std::string> asked;
-  Status failure;
-
- private:
-  class Backwards final : public RemoteDocuments {
-   public:
-    explicit Backwards(const OtherLog& log) : log_(log), left_(log.entries.size()) {}
-    Task<StatusWith<std::vector<bson::View>>> next() override {
-      std::vector<bson::View> batch;
-      while (left_ > 0 && batch.size() < 2) batch.push_back(log_.entries[--left_]);
-      co_return batch;
-    }
-
-   private:
-    const OtherLog& log_;
-    size_t left_;
-  };
-};
 
 class RollbackActorTest : public ::testing::Test {
  protected:
@@ -285,7 +252,7 @@ TEST_F(RollbackActorTest, WhatAMajorityHasIsNotUndone) {
   stableAt({common.term, newest["ts"].asTimestamp()});
   diverge();
   ASSERT_EQ(failures.size(), 1u);
-  EXPECT_THAT(failures[0], HasSubstr("resync it from another member"));
+  EXPECT_THAT(failures[0], HasSubstr("Save its data directory"));
   EXPECT_THAT(steps, ElementsAre("stop following"));
   EXPECT_THAT(found(), ElementsAre(1, 2));
 }

@@ -94,7 +94,7 @@ TEST(Rollback, WhatAMajorityHasIsNeverUndone) {  // RBK-010
   EXPECT_EQ(phaseAfter(out), Phase::kFailed);
   ASSERT_TRUE(did<GiveUp>(out));
   EXPECT_THAT(did<GiveUp>(out)->why, testing::HasSubstr("Timestamp(4, 1)"));
-  EXPECT_THAT(did<GiveUp>(out)->why, testing::HasSubstr("resync it from another member"));
+  EXPECT_THAT(did<GiveUp>(out)->why, testing::HasSubstr("Save its data directory"));
   EXPECT_FALSE(out.persist);
 }
 
