@@ -203,7 +203,8 @@ void appendStorage(bson::Builder& b, ServerContext& server) {
                                 flushes.waitersCompleted, "largestGroup", flushes.largestGroup, "commitsFlushed",
                                 flushes.commitsFlushed, "totalMicros", flushes.totalMicros));
   b.append("diskSpace", bson::doc("freeBytes", server.disk.freeBytes(), "reserveBytes", server.disk.reserveBytes(),
-                                  "refusingWrites", server.disk.refusing(), "timesFull", server.disk.refusals()));
+                                  "refusingWrites", server.disk.refusing(), "stopsReplication",
+                                  server.disk.stopsReplication(), "timesFull", server.disk.refusals()));
 }
 
 /// Section `logicalSessionRecordCache`: the sessions of the node, and what their jobs did.

@@ -15,7 +15,8 @@ void DiskWatch::look() {
   guard_->look();
   if (guard_->refusing()) {
     if (!full_) tell(checkpointer_, local(CheckpointNow{}));
-    setPhase("full", "writes that add data are refused until there is space again");
+    if (guard_->stopsReplication()) setPhase("used up", "this member takes no data from others until there is space");
+    else setPhase("full", "writes that add data are refused until there is space again");
   } else {
     setPhase("watching", "there is space on the disk");
   }
@@ -24,7 +25,7 @@ void DiskWatch::look() {
 
 bson::Document DiskWatch::describe() const {
   return bson::doc("freeBytes", guard_->freeBytes(), "reserveBytes", guard_->reserveBytes(), "refusing",
-                   guard_->refusing(), "timesFull", guard_->refusals());
+                   guard_->refusing(), "stopsReplication", guard_->stopsReplication(), "timesFull", guard_->refusals());
 }
 
 }  // namespace troupe::maintenance

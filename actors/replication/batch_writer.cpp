@@ -71,6 +71,12 @@ size_t lengthOfOneCollection(std::span<const OplogEntry* const> entries) {
 
 }  // namespace
 
+size_t OplogBatch::bytes() const {
+  size_t sum = 0;
+  for (const bson::Document& each : documents()) sum += each.bytes().size();
+  return sum;
+}
+
 /// A batch with all the locks that it needs. Those who write it share it.
 struct BatchWriter::Holding {
   Holding(OplogBatch of, const storage::OperationServices& services)

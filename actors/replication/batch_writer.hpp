@@ -31,6 +31,8 @@ struct OplogBatch {
   std::span<const bson::Document> documents() const {
     return std::span<const bson::Document>(stretch->documents).subspan(first, count);
   }
+  /// Of the entries.
+  size_t bytes() const;
 };
 
 /// Writes batches of another member's log: its entries to the own log, then what they say to the documents (OPL-010,

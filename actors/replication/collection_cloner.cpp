@@ -37,6 +37,12 @@ Status noRow(std::string_view what) {
   return {ErrorCode::kFailedToParse, "the source lists " + std::string(what) + " in a way that is not known"};
 }
 
+size_t bytesOf(std::span<const bson::View> documents) {
+  size_t bytes = 0;
+  for (const bson::View each : documents) bytes += each.size();
+  return bytes;
+}
+
 /// Reads the newest data also of a source that is a secondary.
 bson::Document fromAnyMember() { return bson::doc("mode", "secondaryPreferred"); }
 
@@ -60,6 +66,10 @@ bson::Date CollectionCloner::wallNow() const {
   return {std::chrono::duration_cast<std::chrono::milliseconds>(wall).count()};
 }
 
+Task<Status> CollectionCloner::write(LockMode mode, Body body, std::optional<size_t> bytes) const {
+  return writeCopied(attempt_, {listed_.ns, mode, bytes}, std::move(body));
+}
+
 /// A collection that is renamed meanwhile is found by its UUID; one that is dropped is not, which is no failure.
 Task<Status> CollectionCloner::run() {
   const auto self = shared_from_this();
@@ -79,7 +89,7 @@ Task<Status> CollectionCloner::run() {
 
 Task<Status> CollectionCloner::makeCollection() {
   Body body = creating();
-  co_return co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(body));
+  co_return co_await write(LockMode::kX, std::move(body));
 }
 
 /// One of its UUID was made by an earlier run, or listed twice because it has moved to another database: the log says
@@ -124,7 +134,7 @@ Task<Status> CollectionCloner::copyOnce(SourcePatience* patience, std::vector<In
   if (!builder_) co_return co_await build(missing(std::move(specs)));
   builder_->takeUp(*listed_.options.uuid);
   Body commit = committing(*builder_);
-  co_return co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(commit));
+  co_return co_await write(LockMode::kX, std::move(commit));
 }
 
 /// What cannot be filled is written to in units of work, which keep up the indexes that were begun.
@@ -135,7 +145,7 @@ Task<Status> CollectionCloner::beginLoad(std::vector<IndexSpec> specs) {
   if (!specs.empty()) {
     builder_.emplace(*parts.catalog, listed_.ns, std::move(specs));
     Body start = starting(*builder_);
-    TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(start)));
+    TROUPE_CO_TRY(co_await write(LockMode::kX, std::move(start)));
   }
   std::function<Status()> begin = beginning();
   const Status begun = co_await blocking("begin", std::move(begin));
@@ -154,9 +164,9 @@ std::function<Status()> CollectionCloner::beginning() {
 
 Task<Status> CollectionCloner::endLoad() {
   std::function<Status()> finish = finishing();
-  TROUPE_CO_TRY(co_await blocking("end", std::move(finish)));
+  TROUPE_CO_TRY(co_await blocking("end", std::move(finish), load_->keyBytes()));
   Body remove = removingReplaced();
-  TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, LockMode::kIX, std::move(remove)));
+  TROUPE_CO_TRY(co_await write(LockMode::kIX, std::move(remove)));
   load_.reset();
   co_return Status::OK();
 }
@@ -174,7 +184,7 @@ Task<Status> CollectionCloner::discardLoad() {
   builder_.reset();
   position_ = {};  // what came before it goes with the collection
   Body drop = dropping();
-  TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(drop)));
+  TROUPE_CO_TRY(co_await write(LockMode::kX, std::move(drop), std::nullopt));
   co_return co_await makeCollection();
 }
 
@@ -183,8 +193,8 @@ CollectionCloner::Body CollectionCloner::dropping() const {
 }
 
 /// Reads and writes of the disk, and the sorting of keys, on a thread of their own.
-Task<Status> CollectionCloner::blocking(const char* what, std::function<Status()> work) {
-  const SyncAttempt::Writing writing(attempt_);
+Task<Status> CollectionCloner::blocking(const char* what, std::function<Status()> work, size_t bytes) {
+  TROUPE_CO_ASSIGN(const auto writing, co_await SyncAttempt::Writing::begin(attempt_, bytes));
   std::string path(kLoadPath);
   path.append(listed_.options.uuid->toString()).append("-").append(what);
   co_return co_await runDetached(*attempt_->parts.node, std::move(path), std::move(work));
@@ -226,7 +236,9 @@ Task<Status> CollectionCloner::take(std::vector<bson::View> documents) {
   if (!load_) co_return co_await writeBatch(std::move(documents));
   size_t taken = 0;
   while (taken < documents.size() && !load_->isFull()) {
-    const size_t end = taken + fitting(std::span(documents).subspan(taken));
+    const auto next = std::span(documents).subspan(taken);
+    const size_t end = taken + fitting(next);
+    TROUPE_CO_TRY(co_await untilRoom(attempt_, bytesOf(next.first(end - taken))));
     for (; taken < end && !load_->isFull(); ++taken) TROUPE_CO_TRY(load_->add(documents[taken]));
     co_await attempt_->parts.node->nextTurn();
   }
@@ -238,17 +250,15 @@ Task<Status> CollectionCloner::take(std::vector<bson::View> documents) {
 }
 
 void CollectionCloner::noteBatch(std::span<const bson::View> documents) const {
-  int64_t bytes = 0;
-  for (const bson::View each : documents) bytes += static_cast<int64_t>(each.size());
   attempt_->parts.status->noteBatch(std::string(listed_.ns.db()), nameOfIt(), static_cast<int64_t>(documents.size()),
-                                    bytes);
+                                    static_cast<int64_t>(bytesOf(documents)));
 }
 
 Task<Status> CollectionCloner::writeBatch(std::vector<bson::View> documents) {
   for (std::span<const bson::View> left = documents; !left.empty();) {
     const size_t count = fitting(left);
     Body body = putting(left, count);
-    TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, lockOfDocuments(), std::move(body)));
+    TROUPE_CO_TRY(co_await write(lockOfDocuments(), std::move(body), bytesOf(left.first(count))));
     left = left.subspan(count);
     co_await attempt_->parts.node->nextTurn();
   }
@@ -288,7 +298,7 @@ Task<Status> CollectionCloner::beginUnfinished(std::map<bson::Uuid, std::vector<
     if (lacking.empty()) continue;
     IndexBuilder builder(*attempt_->parts.catalog, listed_.ns, std::move(lacking), uuid);
     Body begin = starting(builder);
-    TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(begin)));
+    TROUPE_CO_TRY(co_await write(LockMode::kX, std::move(begin)));
   }
   co_return Status::OK();
 }
@@ -327,15 +337,15 @@ Task<Status> CollectionCloner::build(std::vector<IndexSpec> specs) {
   if (specs.empty()) co_return Status::OK();
   IndexBuilder builder(*attempt_->parts.catalog, listed_.ns, std::move(specs));
   Body begin = starting(builder);
-  TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(begin)));
+  TROUPE_CO_TRY(co_await write(LockMode::kX, std::move(begin)));
   builder.takeUp(*listed_.options.uuid);
   for (bool atEnd = false; !atEnd;) {
     Body step = stepping(builder, atEnd);
-    TROUPE_CO_TRY(co_await writeCopied(attempt_, listed_.ns, LockMode::kIX, std::move(step)));
+    TROUPE_CO_TRY(co_await write(LockMode::kIX, std::move(step)));
     co_await attempt_->parts.node->nextTurn();
   }
   Body commit = committing(builder);
-  co_return co_await writeCopied(attempt_, listed_.ns, LockMode::kX, std::move(commit));
+  co_return co_await write(LockMode::kX, std::move(commit));
 }
 
 CollectionCloner::Body CollectionCloner::starting(IndexBuilder& builder) const {

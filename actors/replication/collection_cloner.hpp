@@ -64,7 +64,10 @@ class CollectionCloner : public std::enable_shared_from_this<CollectionCloner> {
   Task<Status> endLoad();
   /// Makes the collection anew, to be read from the beginning: what was filled half is of no use.
   Task<Status> discardLoad();
-  Task<Status> blocking(const char* what, std::function<Status()> work);
+  /// `bytes`: what the disk needs for it.
+  Task<Status> blocking(const char* what, std::function<Status()> work, size_t bytes = 0);
+  /// CopyWrite.
+  Task<Status> write(storage::LockMode mode, Body body, std::optional<size_t> bytes = 0) const;
   Task<StatusWith<ListedIndexes>> listIndexes();
   StatusWith<ListedIndexes> parseIndexes(const std::vector<bson::Document>& rows) const;
   Task<Status> build(std::vector<storage::IndexSpec> specs);

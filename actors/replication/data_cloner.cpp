@@ -77,7 +77,8 @@ Task<Status> resetData(std::shared_ptr<SyncAttempt> attempt) {
   TROUPE_CO_ASSIGN(attempt->at, timeOfReset(parts));
   for (const CollectionPtr& collection : replicatedCollections(*parts.catalog)) {
     auto drop = dropping(*parts.catalog, collection->ns());
-    TROUPE_CO_TRY(co_await writeCopied(attempt, collection->ns(), storage::LockMode::kX, std::move(drop)));
+    CopyWrite to{collection->ns(), storage::LockMode::kX, std::nullopt};
+    TROUPE_CO_TRY(co_await writeCopied(attempt, std::move(to), std::move(drop)));
     co_await parts.node->nextTurn();
   }
   if (attempt->isAbandoned()) co_return Status(ErrorCode::kInterrupted, "the attempt is over");

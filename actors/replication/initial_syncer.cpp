@@ -48,11 +48,12 @@ std::function<Status()> checkpointAt(storage::Catalog& catalog, bson::Timestamp 
   };
 }
 
-/// Nobody reads data that are being copied, so no history is kept of them: the engine has to keep pages with some in
-/// its cache, or copies them aside. A stable time of an earlier copy cannot be passed; there the engine keeps
-/// everything.
-Status keepNoHistory(storage::Engine& engine, bson::Timestamp before) {
-  return engine.stableTimestamp() == bson::Timestamp() ? engine.setOldestTimestamp(before) : Status::OK();
+/// Nobody reads data that are being copied, so no history is kept of what is not later than `time`: the engine has to
+/// keep pages with some in its cache, or copies them aside. The stable time of an earlier copy moves along, since the
+/// oldest time cannot pass it; until the copy is whole, checkpoints do not heed it.
+Status keepNoHistory(storage::Engine& engine, bson::Timestamp time) {
+  if (engine.stableTimestamp() != bson::Timestamp()) TROUPE_TRY(engine.setStableTimestamp(time));
+  return engine.setOldestTimestamp(time);
 }
 
 /// The newest entry may be of a batch that the source, a secondary, has not applied yet, or stand behind another that
@@ -117,6 +118,7 @@ CopyParts InitialSyncer::copyParts() const {
       .patience = parts_.patience,
       .loadFrom = parts_.loadFrom,
       .maxKeyBytes = parts_.maxKeyBytes,
+      .roomFor = parts_.roomFor,
       .beforeStep = parts_.beforeStep,
   };
 }
@@ -278,7 +280,8 @@ Task<InitialSyncer::Done> InitialSyncer::done(FindBeginning find) {
   TROUPE_CO_TRY(co_await untilReadsHave(attempt, found.beginApplying));
   attempt->rollbackId = found.rollbackId;
   attempt->at = found.beginApplying.timestamp;
-  TROUPE_CO_TRY(keepNoHistory(engine, attempt->at));
+  // The copy is of the time `at`, and what is written must be later than what is stable.
+  TROUPE_CO_TRY(keepNoHistory(engine, bson::Timestamp::fromUint64(attempt->at.asUint64() - 1)));
   TROUPE_CO_TRY(co_await copier->begin(std::move(first)));
   parts_.status->setBeginning(found.beginFetching, found.beginApplying, found.rollbackId);
   co_return std::optional<Event>(found);
@@ -355,9 +358,9 @@ Task<Status> InitialSyncer::applyStretch(std::shared_ptr<SyncAttempt> attempt, s
   TROUPE_CO_ASSIGN(auto parsed, storage::OplogStretch::parse(std::move(documents)));
   const auto stretch = std::make_shared<const storage::OplogStretch>(std::move(parsed));
   for (size_t from = 0; from < stretch->size() && !attempt->isAbandoned();) {
-    const SyncAttempt::Writing writing(attempt);
     const size_t count = storage::nextBatch(*stretch, from, parts_.batch);
     OplogBatch batch{stretch, from, count};
+    TROUPE_CO_ASSIGN(const auto writing, co_await SyncAttempt::Writing::begin(attempt, batch.bytes()));
     const Status written = co_await parts_.writer->writeDocuments(std::move(batch));
     if (written == ErrorCode::kInterruptedAtShutdown)
       attempt->abandon();  // this node shuts down: no fault of the attempt
@@ -369,7 +372,7 @@ Task<Status> InitialSyncer::applyStretch(std::shared_ptr<SyncAttempt> attempt, s
 }
 
 Task<InitialSyncer::Done> InitialSyncer::done(MakeDataSafe safe) {
-  const SyncAttempt::Writing writing(attempt_);
+  const auto writing = SyncAttempt::Writing::withoutRoom(attempt_);
   if (parts_.endOfLog) TROUPE_CO_TRY(parts_.endOfLog->set(safe.at.timestamp));
   std::function<Status()> checkpoint = checkpointAt(parts_.storage->catalog, safe.at.timestamp);
   std::string path = std::string(kInitialSyncPath) + "-checkpoint";

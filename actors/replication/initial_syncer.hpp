@@ -63,6 +63,8 @@ struct InitialSyncParts {
   Duration patience = std::chrono::seconds(60);
   int64_t loadFrom = kLoadFrom;
   size_t maxKeyBytes = kMaxKeyBytes;
+  /// Whether the disk has room for that many bytes more: the copy waits for it. Null: it always has.
+  std::function<Status(size_t bytes)> roomFor = {};
   std::function<void()> beforeStep;  ///< of the copy: for tests. May be null
 };
 

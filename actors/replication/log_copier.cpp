@@ -102,7 +102,7 @@ StatusWith<std::vector<FetchedEntry>> LogCopier::entriesOf(const std::vector<bso
 Task<Status> LogCopier::write(std::vector<FetchedEntry> entries) {
   if (entries.empty()) co_return Status::OK();
   const CopyParts& parts = attempt_->parts;
-  const SyncAttempt::Writing writing(attempt_);
+  TROUPE_CO_ASSIGN(const auto writing, co_await SyncAttempt::Writing::begin(attempt_, bytesOf(entries)));
   const OpTime last = entries.back().opTime;
   std::vector<bson::Document> documents;
   for (FetchedEntry& each : entries) documents.push_back(std::move(each.document));

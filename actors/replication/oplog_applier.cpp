@@ -13,6 +13,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
+/// How often what may change without a message is looked at: the delay, and the space on the disk.
+constexpr milliseconds kLookEvery(1000);
+
 int64_t wallMillisOf(const Environment& environment) {
   return duration_cast<milliseconds>(environment.wallNow().time_since_epoch()).count();
 }
@@ -38,8 +41,7 @@ void ApplyFigures::countKinds(std::span<const storage::OplogEntry> entries) {
 
 void ApplyFigures::noteBatch(const OplogBatch& batch, microseconds took) {
   constexpr double kMemoryMicros = 5e6;
-  int64_t bytes = 0;
-  for (const bson::Document& each : batch.documents()) bytes += static_cast<int64_t>(each.bytes().size());
+  const auto bytes = static_cast<int64_t>(batch.bytes());
   const std::lock_guard lock(mutex_);
   ++values_.batches;
   values_.entries += static_cast<int64_t>(batch.count);
@@ -85,7 +87,12 @@ Task<void> OplogApplier::run() {
       co_await awaitDelay();
       continue;
     }
-    const Status applied = co_await applyNext(count);
+    OplogBatch batch{parts_.memory->taken, parts_.memory->next, count};
+    if (!hasRoomFor(batch)) {
+      co_await awaitRoom();
+      continue;
+    }
+    const Status applied = co_await applyNext(std::move(batch));
     if (stage_ == Stage::kIdle && !applied.isOK()) paused_ = true;  // given up: until a Resume, or the stop
     else if (!applied.isOK()) co_return failWith(applied);
     answer(pauses_);
@@ -113,9 +120,13 @@ StatusWith<bool> OplogApplier::refill() {
   return true;
 }
 
-Task<Status> OplogApplier::applyNext(size_t count) {
+/// The log keeps the entries, and the documents are about as large.
+bool OplogApplier::hasRoomFor(const OplogBatch& batch) const {
+  return !parts_.roomFor || parts_.roomFor(2 * batch.bytes()).isOK();
+}
+
+Task<Status> OplogApplier::applyNext(OplogBatch batch) {
   ApplierMemory& memory = *parts_.memory;
-  const OplogBatch batch{memory.taken, memory.next, count};
   const TimePoint begun = environment().now();
   stage_ = Stage::kWriting;
   setPhase("writing", "a batch of entries");
@@ -125,7 +136,7 @@ Task<Status> OplogApplier::applyNext(size_t count) {
       (written == ErrorCode::kInterruptedDueToReplStateChange && !parts_.writer->hasBegun());  // a rollback begins
   if (isGivenUp) stage_ = Stage::kIdle;
   if (!written.isOK()) co_return written;
-  memory.next += count;
+  memory.next += batch.count;
   memory.figures.noteBatch(batch, duration_cast<microseconds>(environment().now() - begun));
   memory.figures.noteWaiting(memory.waiting());
   stage_ = Stage::kIdle;
@@ -159,15 +170,22 @@ std::optional<bson::Date> OplogApplier::notAfter() const {
   return bson::Date{wallMillisOf(environment()) - duration_cast<milliseconds>(delay).count()};
 }
 
+Task<void> OplogApplier::awaitRoom() {
+  setPhase("full", "waits for space on the disk");
+  co_await rest(kLookEvery);
+}
+
 /// Not longer than a moment at a time: the delay is of the set's config, which may change.
 Task<void> OplogApplier::awaitDelay() {
-  constexpr milliseconds kLookEvery(1000);
   setPhase("delaying", "a delayed member applies later");
   const ApplierMemory& memory = *parts_.memory;
   const int64_t wall = memory.taken->entries[memory.next].wall.millis;
   const int64_t mayBeOf = notAfter().value_or(bson::Date{wall}).millis;
-  const auto left = std::clamp(milliseconds(wall - mayBeOf), milliseconds(1), kLookEvery);
-  const TimerId timer = after(left, [this] { nudge(); });
+  co_await rest(std::clamp(milliseconds(wall - mayBeOf), milliseconds(1), kLookEvery));
+}
+
+Task<void> OplogApplier::rest(Duration longest) {
+  const TimerId timer = after(longest, [this] { nudge(); });
   co_await message();
   cancelTimer(timer);
 }

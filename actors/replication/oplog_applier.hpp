@@ -85,6 +85,9 @@ class OplogApplier final : public Actor {
     std::function<void(const OpTime&)> applied;
     /// Ends the node: it must not serve these data.
     std::function<void(const Status&)> fail;
+    /// Whether the disk has room for that many bytes more: while it has none, nothing is applied, and in the end
+    /// nothing fetched either. Null: it always has.
+    std::function<Status(size_t bytes)> roomFor = {};
     /// By how much a delayed member lags on purpose; null: by nothing.
     std::function<Duration()> delay;
     storage::BatchLimits limits = {};
@@ -103,11 +106,15 @@ class OplogApplier final : public Actor {
   Task<void> run();
   /// Takes entries from the buffer unless some are left. False: there are none.
   StatusWith<bool> refill();
-  Task<Status> applyNext(size_t count);
+  bool hasRoomFor(const OplogBatch& batch) const;
+  Task<Status> applyNext(OplogBatch batch);
   /// Readers arrive at the end of the batch.
   void moveTimes(const OplogBatch& batch);
   Task<void> awaitEntries();
+  Task<void> awaitRoom();
   Task<void> awaitDelay();
+  /// At most so long, or until the next message.
+  Task<void> rest(Duration longest);
   void failWith(Status why);
 
   void drain(const DrainBuffer& wanted, Context& context);

@@ -14,12 +14,6 @@ FetchEnded endOf(const Fetch& fetch, FetchEnd how, std::string why) {
   return {fetch.source, how, false, std::move(why)};
 }
 
-size_t bytesOf(const std::vector<FetchedEntry>& entries) {
-  size_t bytes = 0;
-  for (const FetchedEntry& entry : entries) bytes += entry.document.bytes().size();
-  return bytes;
-}
-
 }  // namespace
 
 OplogFetcher::OplogFetcher(FetcherParts parts)

@@ -59,6 +59,12 @@ bool takeEntries(const std::vector<bson::View>& entries, size_t from, OpTime las
   return true;
 }
 
+size_t bytesOf(const std::vector<FetchedEntry>& entries) {
+  size_t bytes = 0;
+  for (const FetchedEntry& entry : entries) bytes += entry.document.bytes().size();
+  return bytes;
+}
+
 bson::Document tailingFind(const OpTime& from) {
   bson::Document filter;
   if (from != OpTime()) filter = bson::doc("ts", bson::doc("$gte", from.timestamp));

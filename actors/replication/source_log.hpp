@@ -18,6 +18,8 @@ std::optional<OpTime> opTimeOf(bson::View entry);
 /// Appends the entries to `into`, from place `from` on. False when they do not follow `last` and each other in time and
 /// term, or one is no entry of a log; `into` is then undefined.
 bool takeEntries(const std::vector<bson::View>& entries, size_t from, OpTime last, std::vector<FetchedEntry>& into);
+/// Of their documents.
+size_t bytesOf(const std::vector<FetchedEntry>& entries);
 
 /// The find that gives all entries from `from` on, and then waits for more (REP-012, REP-015). Default: all entries.
 bson::Document tailingFind(const OpTime& from);

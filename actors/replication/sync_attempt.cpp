@@ -61,6 +61,22 @@ void SyncAttempt::endWriting() {
   for (auto& each : std::exchange(awaitingIdle_, {})) each.set(troupe::Done{});
 }
 
+Task<StatusWith<SyncAttempt::Writing>> SyncAttempt::Writing::begin(std::shared_ptr<SyncAttempt> attempt, size_t bytes) {
+  TROUPE_CO_TRY(co_await untilRoom(attempt, bytes));
+  co_return Writing(std::move(attempt));
+}
+
+Task<Status> untilRoom(std::shared_ptr<SyncAttempt> attempt, size_t bytes) {
+  const CopyParts& parts = attempt->parts;
+  if (!parts.roomFor || parts.roomFor(bytes).isOK()) co_return Status::OK();
+  const SyncStatus::AwaitingRoom shown(*parts.status);
+  do {
+    co_await parts.node->sleepFor(parts.pause);
+    if (attempt->isAbandoned()) co_return isOver();
+  } while (!parts.roomFor(bytes).isOK());
+  co_return Status::OK();
+}
+
 Task<Status> SourcePatience::wait(Status failure) {
   const CopyParts& parts = attempt_->parts;
   if (attempt_->isAbandoned()) co_return isOver();
@@ -117,14 +133,15 @@ Task<StatusWith<std::vector<bson::Document>>> listOfSource(std::shared_ptr<SyncA
   }
 }
 
-Task<Status> writeCopied(std::shared_ptr<SyncAttempt> attempt, storage::Namespace ns, storage::LockMode mode,
+Task<Status> writeCopied(std::shared_ptr<SyncAttempt> attempt, CopyWrite to,
                          std::function<Status(storage::RecoveryUnit&)> body) {
-  const SyncAttempt::Writing writing(attempt);
+  if (to.bytes) TROUPE_CO_TRY(co_await untilRoom(attempt, *to.bytes));
+  const auto writing = SyncAttempt::Writing::withoutRoom(attempt);
   Node& node = *attempt->parts.node;
   storage::OperationContext operation(servicesOfCopy(attempt->parts), OperationOrigin::kApplier);
   operation.setWriteMode(storage::WriteMode::kApplied);
   operation.setAppliedTime(attempt->at);
-  auto held = storage::HeldLock::inEveryRole(operation, storage::ResourceType::kCollection, ns.toString(), mode);
+  auto held = storage::HeldLock::inEveryRole(operation, storage::ResourceType::kCollection, to.ns.toString(), to.mode);
   storage::ConflictRetry retry = patientCopy();
   for (;;) {
     Status done = co_await acquireLock(node, operation, held);

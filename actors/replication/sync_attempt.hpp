@@ -39,7 +39,9 @@ struct CopyParts {
   Duration pause = std::chrono::seconds(1);      ///< between two attempts to go on with it
   int64_t loadFrom = kLoadFrom;                  ///< documents from which on a collection is filled
   size_t maxKeyBytes = kMaxKeyBytes;             ///< that filling may keep in memory
-  std::function<void()> beforeStep;              ///< of a copy: for tests. May be null
+  /// Whether the disk has room for that many bytes more. Null: it always has.
+  std::function<Status(size_t bytes)> roomFor = {};
+  std::function<void()> beforeStep;  ///< of a copy: for tests. May be null
 };
 
 /// One attempt to copy the data of another member. Shared by the actor and the tasks that copy for it, all of which run
@@ -59,15 +61,22 @@ class SyncAttempt {
   /// Completes when nothing is being written.
   Future<troupe::Done> untilIdle();
 
-  /// Something is being written as long as it lives.
+  /// Something is being written as long as it lives. All that an attempt writes has one.
   class Writing {
    public:
-    explicit Writing(std::shared_ptr<SyncAttempt> of) : of_(std::move(of)) { ++of_->writing_; }
-    ~Writing() { of_->endWriting(); }
-    Writing(const Writing&) = delete;
-    Writing& operator=(const Writing&) = delete;
+    /// When the disk has room for `bytes` more, of which nothing has been written yet. Errors: Interrupted (the attempt
+    /// is over).
+    static Task<StatusWith<Writing>> begin(std::shared_ptr<SyncAttempt> attempt, size_t bytes);
+    /// Of what frees space, or uses what is reserved for it: a drop, a checkpoint.
+    static Writing withoutRoom(std::shared_ptr<SyncAttempt> attempt) { return Writing(std::move(attempt)); }
+    ~Writing() {
+      if (of_) of_->endWriting();
+    }
+    Writing(Writing&&) noexcept = default;
+    Writing& operator=(Writing&&) = delete;
 
    private:
+    explicit Writing(std::shared_ptr<SyncAttempt> of) : of_(std::move(of)) { ++of_->writing_; }
     std::shared_ptr<SyncAttempt> of_;
   };
 
@@ -101,10 +110,20 @@ Task<StatusWith<bson::Document>> askSource(std::shared_ptr<SyncAttempt> attempt,
 Task<StatusWith<std::vector<bson::Document>>> listOfSource(std::shared_ptr<SyncAttempt> attempt, std::string database,
                                                            bson::Document command);
 
+/// Completes when the disk has room for `bytes` more. Errors: Interrupted (the attempt is over).
+Task<Status> untilRoom(std::shared_ptr<SyncAttempt> attempt, size_t bytes);
+
+/// How a collection is written to by a copy.
+struct CopyWrite {
+  storage::Namespace ns;
+  storage::LockMode mode;
+  /// Roughly what the disk needs for it; nothing: it frees space, and waits for none.
+  std::optional<size_t> bytes = 0;
+};
 /// Writes to a collection, under its lock and with the attempt's time (WriteMode::kApplied): `body` opens its own units
 /// of work, and is run again after conflicts. Errors: those of `body`; Interrupted (the attempt is over: nothing was
 /// written).
-Task<Status> writeCopied(std::shared_ptr<SyncAttempt> attempt, storage::Namespace ns, storage::LockMode mode,
+Task<Status> writeCopied(std::shared_ptr<SyncAttempt> attempt, CopyWrite to,
                          std::function<Status(storage::RecoveryUnit&)> body);
 
 }  // namespace troupe::replication

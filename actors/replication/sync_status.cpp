@@ -123,6 +123,11 @@ void SyncStatus::noteApplied(int64_t entries) {
   applied_ += entries;
 }
 
+void SyncStatus::awaitRoom(int more) {
+  const std::lock_guard lock(mutex_);
+  awaitingRoom_ += more;
+}
+
 void SyncStatus::appendDatabases(bson::Builder& to, int64_t now) const {
   const auto done = std::ranges::count_if(databases_, [](const auto& each) { return each.second.isDone; });
   to.openDocument("databases");
@@ -179,6 +184,7 @@ bson::Document SyncStatus::toBson(bson::Date now) const {
                         each.source, "rollBackId", each.rollbackId, "operationsRetried", each.retries));
   to.close();
   if (!attempts_.empty() && attempts_.back().span.end == 0) to.append("syncSource", attempts_.back().source);
+  if (awaitingRoom_ > 0) to.append("waitsFor", "space on the disk");
   appendCopied(to, now.millis);
   to.append("initialSyncOplogFetchingStart", beginFetching_.timestamp);
   to.append("initialSyncOplogStart", beginApplying_.timestamp).append("initialSyncOplogEnd", stop_.timestamp);

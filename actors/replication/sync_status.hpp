@@ -40,6 +40,18 @@ class SyncStatus {
   void noteFetched(int64_t entries);
   void noteApplied(int64_t entries);
 
+  /// The copy waits for space on the disk as long as one lives.
+  class AwaitingRoom {
+   public:
+    explicit AwaitingRoom(SyncStatus& status) : status_(status) { status_.awaitRoom(1); }
+    ~AwaitingRoom() { status_.awaitRoom(-1); }
+    AwaitingRoom(const AwaitingRoom&) = delete;
+    AwaitingRoom& operator=(const AwaitingRoom&) = delete;
+
+   private:
+    SyncStatus& status_;
+  };
+
   /// Since the start of the node. `failures`: syncs that were given up.
   struct Counts {
     int64_t completed = 0, failedAttempts = 0, failures = 0;
@@ -76,6 +88,7 @@ class SyncStatus {
     int64_t rollbackId = 0, retries = 0;
   };
 
+  void awaitRoom(int more);
   void appendDatabases(bson::Builder& to, int64_t now) const;
   void appendCopied(bson::Builder& to, int64_t now) const;
 
@@ -85,6 +98,7 @@ class SyncStatus {
   OpTime beginFetching_, beginApplying_, stop_;
   Counts counts_;
   int64_t fetched_ = 0, applied_ = 0;  ///< entries of the log
+  int awaitingRoom_ = 0;               ///< tasks of the copy
   std::map<std::string, DatabaseCopy> databases_;
 };
 

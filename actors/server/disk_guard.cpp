@@ -13,6 +13,11 @@ constexpr int64_t kUsualReserve = 512 * kMiB;
 constexpr int64_t kLooksInAReserve = 16;
 constexpr int64_t kLookAtLeastEvery = 32 * kMiB;
 
+/// Set below the threshold, and cleared a quarter of it above: no flicker at the edge.
+bool isBelow(int64_t left, int64_t threshold, bool before) {
+  return threshold > 0 && left < threshold + (before ? threshold / 4 : 0);
+}
+
 std::string megabytes(int64_t bytes) { return std::to_string(bytes / kMiB) + " MiB"; }
 
 }  // namespace
@@ -24,28 +29,40 @@ void DiskGuard::look() {
     lookAfter_.store(kLookAtLeastEvery, std::memory_order_relaxed);
     freeBytes_.store(-1, std::memory_order_relaxed);
     refusing_.store(false, std::memory_order_relaxed);
+    stopsReplication_.store(false, std::memory_order_relaxed);
     return;
   }
   const int64_t configured = reserveMB_.load(std::memory_order_relaxed);
   const int64_t reserve = configured < 0 ? std::min(kUsualReserve, space->total / 10) : configured * kMiB;
   // Dirty cache is what the next checkpoint writes. Until then the journal, which holds the same data, keeps its space.
   const int64_t unwritten = reserve > 0 ? engine_.statistics().cacheBytesDirty : 0;
-  const bool refused = refusing_.load(std::memory_order_relaxed);
-  const bool full =
-      reserve > 0 && space->free - unwritten < reserve + (refused ? reserve / 4 : 0);  // no flicker at the edge
   lookAfter_.store(std::clamp(reserve / kLooksInAReserve, int64_t{1} << 16, kLookAtLeastEvery),
                    std::memory_order_relaxed);
   freeBytes_.store(space->free, std::memory_order_relaxed);
   reserveBytes_.store(reserve, std::memory_order_relaxed);
-  if (refusing_.exchange(full) == full) return;
+  decide(space->free, unwritten);
+}
+
+void DiskGuard::decide(int64_t free, int64_t unwritten) {
+  const int64_t left = free - unwritten, reserve = reserveBytes();
   const auto figures =
-      bson::doc("free", megabytes(space->free), "notYetWritten", megabytes(unwritten), "reserve", megabytes(reserve));
+      bson::doc("free", megabytes(free), "notYetWritten", megabytes(unwritten), "reserve", megabytes(reserve));
+  const bool stops = isBelow(left, reserve / 2, stopsReplication());
+  if (stopsReplication_.exchange(stops) != stops) {
+    if (stops)
+      log_.error(log::Component::kStorage, 22463, "disk",
+                 "Half of the reserve on the disk is used: a member takes nothing from others until there is space",
+                 figures);
+    else log_.info(log::Component::kStorage, 22464, "disk", "A member takes data from others again", figures);
+  }
+  const bool full = isBelow(left, reserve, refusing());
+  if (refusing_.exchange(full) == full) return;
   if (full) {
     refusals_.fetch_add(1, std::memory_order_relaxed);
-    log_.error(log::Component::kStorage, 22447, "disk",
+    log_.error(log::Component::kStorage, 22461, "disk",
                "The disk is nearly full: writes that add data are refused; reads and deletes go on", figures);
   } else {
-    log_.info(log::Component::kStorage, 22448, "disk", "There is space on the disk again: writes are taken", figures);
+    log_.info(log::Component::kStorage, 22462, "disk", "There is space on the disk again: writes are taken", figures);
   }
 }
 

@@ -14,6 +14,9 @@ namespace troupe::server {
 /// the checkpoints have room left: reads and deletes go on, and writes come back by themselves when there is space
 /// again. Data that the engine still holds in memory counts as used.
 ///
+/// What a member applies or copies from others may use half of the reserve. The disks of a set fill up alike: its
+/// primary refuses first, and the members still get what it has taken, and the deletes that make room.
+///
 /// Writers look at the disk each time a part of the reserve may have been written; so does the DiskWatch, from time to
 /// time. Any thread.
 class DiskGuard {
@@ -30,10 +33,15 @@ class DiskGuard {
 
   /// To be asked before a write that adds `bytes`. OutOfDiskSpace when such writes are refused.
   Status roomFor(size_t bytes) {
-    const auto more = static_cast<int64_t>(bytes);
-    if (written_.fetch_add(more, std::memory_order_relaxed) + more >= lookAfter_.load(std::memory_order_relaxed))
-      look();
+    note(bytes);
     if (!refusing_.load(std::memory_order_relaxed)) [[likely]]
+      return Status::OK();
+    return refusal();
+  }
+  /// Likewise, before a member writes what comes from another one. It waits, and asks again.
+  Status roomForReplicated(size_t bytes) {
+    note(bytes);
+    if (!stopsReplication_.load(std::memory_order_relaxed)) [[likely]]
       return Status::OK();
     return refusal();
   }
@@ -41,6 +49,7 @@ class DiskGuard {
   void look();
 
   bool refusing() const { return refusing_.load(std::memory_order_relaxed); }
+  bool stopsReplication() const { return stopsReplication_.load(std::memory_order_relaxed); }
   int64_t freeBytes() const {
     return freeBytes_.load(std::memory_order_relaxed);
   }  ///< when last looked at; -1: unknown
@@ -48,6 +57,13 @@ class DiskGuard {
   int64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }  ///< times that writes became refused
 
  private:
+  void note(size_t bytes) {
+    const auto more = static_cast<int64_t>(bytes);
+    if (written_.fetch_add(more, std::memory_order_relaxed) + more >= lookAfter_.load(std::memory_order_relaxed))
+      look();
+  }
+  /// `unwritten`: bytes that a checkpoint would still write.
+  void decide(int64_t free, int64_t unwritten);
   Status refusal() const;
 
   const Environment& environment_;
@@ -60,7 +76,7 @@ class DiskGuard {
   std::atomic<int64_t> freeBytes_{-1};
   std::atomic<int64_t> reserveBytes_{0};
   std::atomic<int64_t> refusals_{0};
-  std::atomic<bool> refusing_{false};
+  std::atomic<bool> refusing_{false}, stopsReplication_{false};
 };
 
 }  // namespace troupe::server

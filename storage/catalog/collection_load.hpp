@@ -26,6 +26,8 @@ class CollectionLoad {
   Status add(bson::View document);
   /// There is no room for more keys: the rest is written in units of work, after the end.
   bool isFull() const { return keyBytes_ >= maxKeyBytes_; }
+  /// Of the keys that `finish` writes.
+  size_t keyBytes() const { return keyBytes_; }
 
   /// Writes the indexes. *Blocks.* Errors: the engine's.
   Status finish();

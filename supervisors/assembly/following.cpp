@@ -88,7 +88,7 @@ std::shared_ptr<storage::OperationContext> operationOfScan(server::ServerContext
 /// Room on the disk, or the end of the fail point that holds builds on the primary, too.
 const char* whatScansAwait(server::ServerContext& server, int64_t documents) {
   server.disk.look();  // nobody knows how many keys a document has
-  if (server.disk.refusing()) return "waits for room on the disk";
+  if (server.disk.stopsReplication()) return "waits for room on the disk";
   const auto applies = [&](bson::View data) {
     return data["phase"].toStringOr("following") == "following" && documents >= data["after"].toInt64(0);
   };
@@ -176,6 +176,7 @@ replication::OplogApplier::Parts wireApplier(server::ServerContext& server, Foll
                      bson::doc("error", why.toString()));
     failed(why);
   };
+  parts.roomFor = [&server](size_t bytes) { return server.disk.roomForReplicated(bytes); };
   parts.delay = [&server] { return delayOf(*server.membership->view()); };
   return parts;
 }

@@ -44,6 +44,7 @@ replication::InitialSyncParts wireInitialSync(server::ServerContext& server,
     forget();  // what was read of the copy before it was whole
     server.wakeFlusher();
   };
+  parts.roomFor = [&server](size_t bytes) { return server.disk.roomForReplicated(bytes); };
   parts.fail = [failed = options.failed](const Status& why) {
     if (failed) failed(why);
   };

@@ -10,6 +10,7 @@
 #include "actors/server/version.hpp"
 #include "messaging/auth/random.hpp"
 #include "storage/engine/wiredtiger_engine.hpp"
+#include "storage/oplog/oplog_collection.hpp"
 #include "storage/validation/repair.hpp"
 #include "supervisors/assembly/node_assembly.hpp"
 #include "supervisors/daemon/cluster_links.hpp"
@@ -143,6 +144,8 @@ struct Server::Parts {
 
   Status open();
   void logStartUp();
+  /// Nothing carries out the log of a member's directory where it is opened by a node that stands alone.
+  void warnOfLeftSet() const;
   /// Ends the process in order; the first failure is the one it ends with. Any thread.
   void failWith(const Status& reason);
 };
@@ -199,6 +202,16 @@ void Server::Parts::logStartUp() {
   }
 }
 
+void Server::Parts::warnOfLeftSet() const {
+  if (!options.replSet.empty() || !node->catalog().find(storage::oplogName())) return;
+  node->log().warning(
+      Component::kControl, 22148, "main",
+      "This data directory is a member's of a replica set, and is opened without --replSet: collections are as of "
+      "their last checkpoint, local.oplog.rs has what came after it, and what is written now no other "
+      "member hears of",
+      bson::doc("dbPath", options.dbPath));
+}
+
 Server::Server(Options options, Extension extension)
     : parts_(new Parts{.options = std::move(options), .extension = std::move(extension), .node = nullptr}) {}
 Server::~Server() { stop(); }
@@ -206,6 +219,7 @@ Server::~Server() { stop(); }
 Status Server::start() {
   Parts& p = *parts_;
   TROUPE_TRY(p.open());
+  p.warnOfLeftSet();
   TROUPE_TRY(p.node->startTree());
   if (!p.options.pidFilePath.empty()) std::ofstream(p.options.pidFilePath) << getpid() << "\n";
   p.node->log().info(Component::kControl, 23017, "main", "Ready for clients", bson::doc("port", p.options.port));

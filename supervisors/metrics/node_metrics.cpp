@@ -161,6 +161,8 @@ void addDisk(MetricSet& m, const server::DiskGuard& disk) {
   m.gauge("troupe_disk_reserve_bytes", "free space below which writes that add data are refused",
           static_cast<double>(disk.reserveBytes()));
   m.gauge("troupe_disk_refusing_writes", "1 while writes that add data are refused for want of space", disk.refusing());
+  m.gauge("troupe_disk_stops_replication", "1 while this member takes no data from others for want of space",
+          disk.stopsReplication());
   m.counter("troupe_disk_refusals_total", "times that writes came to be refused for want of space",
             static_cast<double>(disk.refusals()));
 }

@@ -89,6 +89,21 @@ class Start(unittest.TestCase):
                 self.assertTrue(enough(self.replayed(lines)), (stop, self.replayed(lines)))
                 group.primary()
 
+    def test_a_directory_that_is_opened_without_its_set_says_so(self):
+        warning = 22148
+        with Set(1) as group:
+            member = group.initiate()
+            self.fill(group, 100)
+            self.assertEqual(member.stop(), 0)
+            member.options.remove("--replSet")
+            member.options.remove("rs")
+            said = [line for line in self.start_again(member) if line["id"] == warning]
+            self.assertEqual([line["s"] for line in said], ["W"])
+            self.assertIn(str(warning), "".join(member.command("getLog", "startupWarnings")["log"]))
+            member.stop()
+            member.wipe()
+            self.assertNotIn(warning, [line["id"] for line in self.start_again(member)], "a node that was never a member")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -22,6 +22,7 @@ struct Meaning {
 };
 constexpr Meaning kMeanings[] = {{ErrorCode::kDuplicateKey, Outcome::kFailed},
                                  {ErrorCode::kNamespaceExists, Outcome::kFailed},
+                                 {ErrorCode::kOutOfDiskSpace, Outcome::kFailed},
                                  {ErrorCode::kNotWritablePrimary, Outcome::kFailed},
                                  {ErrorCode::kNotPrimaryNoSecondaryOk, Outcome::kFailed},
                                  {ErrorCode::kNotPrimaryOrSecondary, Outcome::kFailed},
@@ -125,7 +126,8 @@ Task<DriverReply> Driver::attempt(std::string database, bson::Document command, 
     reply.connection = connections_;
     if (reply.mayPass) drop();
     if (attempt >= mostRetries || !reply.mayPass) {
-      if (reply.mayPass && isUncertain && reply.outcome == Outcome::kFailed) reply.outcome = Outcome::kUnknown;
+      if ((reply.mayPass || reply.hasNoRoom()) && isUncertain && reply.outcome == Outcome::kFailed)
+        reply.outcome = Outcome::kUnknown;
       reply.earlier = std::move(before.earlier);
       reply.followsUnanswered = before.followsUnanswered;
       co_return reply;

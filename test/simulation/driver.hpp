@@ -25,6 +25,8 @@ struct DriverReply {
   /// There was no answer, or one by which a driver selects a server anew: it may be answered otherwise when it is sent
   /// again.
   bool mayPass = false;
+  /// The server's disk is full: another one may know better, too, but a driver does not ask it.
+  bool hasNoRoom() const { return status == ErrorCode::kOutOfDiskSpace; }
   /// Replies to earlier attempts that were carried out, and may be rolled back: their write concern failed.
   std::vector<bson::Document> earlier;
   /// Of an earlier attempt nobody knows whether it was carried out, nor what the reply was.

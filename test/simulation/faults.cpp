@@ -46,6 +46,7 @@ void Faults::end() {
     cluster_.disk(node).failedFlushes = 0;
     cluster_.disk(node).lyingFlushes = 0;
     cluster_.disk(node).losesRowOf.clear();
+    cluster_.setDiskSpace(node, std::nullopt);
     cluster_.resume(node);
     restart(node);
   }
@@ -60,6 +61,7 @@ void Faults::strike(const FaultSpec& fault) {
     case FaultKind::kClockSkew:
     case FaultKind::kClockJump: return strikeClock(fault);
     case FaultKind::kDiskStall:
+    case FaultKind::kFullDisk:
     case FaultKind::kFailedFlush:
     case FaultKind::kLyingFlush:
     case FaultKind::kLostKey:
@@ -113,6 +115,7 @@ void Faults::strikeDisk(const FaultSpec& fault) {
     cluster_.disk(node).stalledUntil = inTime(lasts);
     return note(node, "stalls disk", "for " + inMillis(lasts));
   }
+  if (fault.kind == FaultKind::kFullDisk) return fillDisk(node, lasts);
   const bool lies = fault.kind == FaultKind::kLyingFlush;
   const auto struck = lies ? &DiskConditions::lyingFlushes : &DiskConditions::failedFlushes;
   cluster_.disk(node).*struck = fault.share;
@@ -120,6 +123,18 @@ void Faults::strikeDisk(const FaultSpec& fault) {
   note(node, lies ? "lies of flushes" : "fails flushes", "for " + inMillis(lasts));
   cluster_.at(lasts, [this, node, lies, struck] {
     if (--badDisks_[{node, lies}] == 0) cluster_.disk(node).*struck = 0;
+  });
+}
+
+/// Every other time there is enough for what the set has taken, and not for clients.
+void Faults::fillDisk(const std::string& node, Duration lasts) {
+  constexpr int64_t kMiB = int64_t{1} << 20, kTotal = 10'000 * kMiB;
+  const bool isForReplication = below(2) == 0;
+  cluster_.setDiskSpace(node, DiskSpace{isForReplication ? 300 * kMiB : 0, kTotal});
+  ++fullDisks_[node];
+  note(node, isForReplication ? "fills disk nearly" : "fills disk", "for " + inMillis(lasts));
+  cluster_.at(lasts, [this, node] {
+    if (--fullDisks_[node] == 0) cluster_.setDiskSpace(node, std::nullopt);
   });
 }
 

@@ -35,6 +35,7 @@ class Faults {
   void strikeNode(const FaultSpec& fault);
   void strikeClock(const FaultSpec& fault);
   void strikeDisk(const FaultSpec& fault);
+  void fillDisk(const std::string& node, Duration lasts);
   void miscount(const std::string& node);
   void strikeLinks(const FaultSpec& fault);
   void partition(const FaultSpec& fault);
@@ -59,6 +60,7 @@ class Faults {
   std::map<uint64_t, Effect> effects_;
   std::map<std::string, Duration> skews_;
   std::map<std::pair<std::string, bool>, int> badDisks_;  ///< how many faults lie upon a disk; of lies apart
+  std::map<std::string, int> fullDisks_;                  ///< likewise
   uint64_t lastEffect_ = 0, struck_ = 0;
   bool over_ = false;
 };

@@ -19,7 +19,7 @@ struct FaultRule {
   bool repeats = true, hasEnd = true;
   bool leaves = false, clock = false, links = false, share = false;
 };
-constexpr std::array<FaultRule, 15> kFaults{{{.name = "kill", .leaves = true},
+constexpr std::array<FaultRule, 16> kFaults{{{.name = "kill", .leaves = true},
                                              {.name = "pause", .leaves = true},
                                              {.name = "clock-skew", .repeats = false, .hasEnd = false, .clock = true},
                                              {.name = "clock-jump", .hasEnd = false, .clock = true},
@@ -29,6 +29,7 @@ constexpr std::array<FaultRule, 15> kFaults{{{.name = "kill", .leaves = true},
                                              {.name = "loss", .links = true, .share = true},
                                              {.name = "break", .hasEnd = false, .links = true},
                                              {.name = "disk-stall"},
+                                             {.name = "full-disk"},
                                              {.name = "failed-flush", .share = true},
                                              {.name = "lying-flush", .share = true},
                                              {.name = "lost-key", .hasEnd = false},

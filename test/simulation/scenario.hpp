@@ -29,6 +29,7 @@ enum class FaultKind {
   kLoss,
   kBreak,
   kDiskStall,
+  kFullDisk,
   kFailedFlush,
   kLyingFlush,  ///< no database survives it: for tests of the checks themselves
   kLostKey,     ///< likewise: a crash takes a row of an index with it

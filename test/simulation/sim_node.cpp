@@ -43,6 +43,7 @@ NodeLife::NodeLife(const std::string& name, uint64_t seed, TimePoint now, storag
             };
             return std::move(options);
           }()) {
+  time_->setDiskSpace(conditions_.space);
   require(assembly_.open());
   require(assembly_.begin().status());
 }

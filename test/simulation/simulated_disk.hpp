@@ -12,9 +12,10 @@ namespace troupe::sim {
 struct DiskConditions {
   Duration leastFlush = std::chrono::microseconds(200);
   Duration mostFlush = std::chrono::milliseconds(4);
-  double failedFlushes = 0;  ///< share that fails; nothing of them is durable
-  double lyingFlushes = 0;   ///< share that is said to be durable and is not
-  std::string losesRowOf;    ///< the next crash takes a row of a table of such an ident with it; "": none
+  double failedFlushes = 0;        ///< share that fails; nothing of them is durable
+  double lyingFlushes = 0;         ///< share that is said to be durable and is not
+  std::string losesRowOf;          ///< the next crash takes a row of a table of such an ident with it; "": none
+  std::optional<DiskSpace> space;  ///< none: nobody knows, and there is enough
   /// Stalled until then: no flush ends before.
   TimePoint stalledUntil{};
 };

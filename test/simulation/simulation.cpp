@@ -218,6 +218,11 @@ void Simulation::resume(const std::string& name) {
   streams_->resumed(name);
 }
 
+void Simulation::setDiskSpace(const std::string& name, std::optional<DiskSpace> space) {
+  disk(name).space = space;
+  if (isAlive(name)) life(name).time().setDiskSpace(space);
+}
+
 void Simulation::skewWall(const std::string& name, Duration by) {
   if (!isAlive(name)) return;
   life(name).time().skewWall(by);

@@ -51,6 +51,8 @@ class Simulation {
   void pause(const std::string& node);
   void resume(const std::string& node);
   void skewWall(const std::string& node, Duration by);
+  /// Also of lives to come.
+  void setDiskSpace(const std::string& node, std::optional<DiskSpace> space);
   DiskConditions& disk(const std::string& node) { return slots_.at(node).conditions; }
   Network& network() { return network_; }
   Streams& streams() { return *streams_; }

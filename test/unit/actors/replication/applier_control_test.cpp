@@ -75,6 +75,39 @@ TEST_P(ApplierControlTest, APauseWaitsForTheBatchUnderWayAndNoneFollowsIt) {
   EXPECT_EQ(member->data.contents(), contents());
 }
 
+TEST_P(ApplierControlTest, NothingIsAppliedUntilTheDiskHasRoom) {
+  ASSERT_TRUE(insertAll({1, 2, 3, 4}).isOK());
+  const auto member = follow({.limits = {.maxEntries = 2}});
+  const auto before = member->data.contents();
+  member->hasRoom = false;
+  member->push(log());
+  member->settle();
+  EXPECT_EQ(phaseOf(*member), "full");
+  EXPECT_EQ(member->data.contents(), before);
+  EXPECT_THAT(member->ends, IsEmpty());
+  EXPECT_GE(member->asksForRoom.front(), 2 * log().front().bytes().size()) << "the log takes it, too";
+  EXPECT_TRUE(member->ask(Pause{})->isDone()) << "a rollback need not wait for room";
+  member->hasRoom = true;
+  member->node->advance(2s);
+  EXPECT_THAT(member->ends, IsEmpty());
+  member->node->tell(member->applier, local(Resume{}));
+  member->settle();
+  EXPECT_EQ(member->data.contents(), contents());
+  EXPECT_THAT(member->failures, IsEmpty());
+}
+
+TEST_P(ApplierControlTest, RoomIsLookedForAgain) {
+  ASSERT_TRUE(insertAll({1, 2}).isOK());
+  const auto member = follow();
+  member->hasRoom = false;
+  member->push(log());
+  member->settle();
+  ASSERT_EQ(phaseOf(*member), "full");
+  member->hasRoom = true;
+  member->node->advance(1s);
+  EXPECT_EQ(member->data.contents(), contents());
+}
+
 // REP-024: what was fetched from a log that is not followed any more is not applied.
 TEST_P(ApplierControlTest, AFreshRunForgetsEntriesThatStoodBehindACommand) {
   make("test.d");

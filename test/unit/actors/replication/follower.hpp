@@ -86,6 +86,10 @@ class Follower {
                   times.applied = end.timestamp;
                 },
             .fail = [this](const Status& why) { failures.push_back(why); },
+            .roomFor = [this](size_t bytes) -> Status {
+              asksForRoom.push_back(bytes);
+              return hasRoom ? Status::OK() : Status(ErrorCode::kOutOfDiskSpace, "the disk is full");
+            },
             .delay = delay,
             .limits = options_.limits};
   }
@@ -173,6 +177,8 @@ class Follower {
   std::vector<Status> failedScans;
   std::unique_ptr<BatchWriter> writer;
   std::unique_ptr<ApplierMemory> memory = std::make_unique<ApplierMemory>();
+  bool hasRoom = true;              ///< on the disk
+  std::vector<size_t> asksForRoom;  ///< bytes
   std::function<Duration()> delay;
   Address applier;
   std::vector<OpTime> ends;  ///< of the batches

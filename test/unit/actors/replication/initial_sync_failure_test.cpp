@@ -26,6 +26,76 @@ TEST_F(InitialSyncFailureTest, ABreakOfTheSourceInterruptsNoCopy) {
   EXPECT_EQ(shown.view().at("initialSyncAttempts.0.operationsRetried").toInt64(), 9);
 }
 
+TEST_F(InitialSyncFailureTest, ASecondCopyKeepsNoHistoryEither) {
+  dataOfAllKinds();
+  begin();
+  finish();
+  expectTheSame();
+  const bson::Timestamp first = done->timestamp;
+  ASSERT_GE(target->engine->stableTimestamp(), first);
+  onSource(R"({"insert": "more", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}]})");
+  bson::Timestamp oldest;
+  onStep = [&] { oldest = target->engine->oldestTimestamp(); };
+  done.reset();
+  begin();
+  finish();
+  expectTheSame();
+  EXPECT_GT(oldest, first);
+}
+
+/// Also with what is copied by filling collections, of which the watch sees nothing.
+class FullDiskTest : public InitialSyncFixture, public testing::WithParamInterface<int64_t> {
+ protected:
+  FullDiskTest() : InitialSyncFixture(Filling{.from = GetParam()}) {}
+  bool waits() const { return status->toBson({0})["waitsFor"].ok(); }
+  int64_t written() {
+    int64_t documents = static_cast<int64_t>(ownLog().size());
+    for (const auto& [ns, count] : counts(*target)) documents += count;
+    return documents;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(FillFrom, FullDiskTest, testing::Values(1, 1000));
+
+// Wherever the copy is when the disk becomes full, it goes on from there.
+TEST_P(FullDiskTest, TheCopyWaitsForRoom) {
+  dataOfAllKinds();
+  int step = 0, stops = 0;
+  onStep = [&] {
+    if (++step % 7 == 3) onSource(R"({"insert": "more", "documents": [{"s": )" + std::to_string(step) + "}]}");
+  };
+  begin();
+  for (int i = 0; i < 3000 && !done && failures.empty(); ++i) {
+    room = 1;
+    goOn(120);
+    if (done) break;
+    const auto before = written();
+    goOn(120);
+    EXPECT_EQ(written(), before);
+    stops += waits();
+  }
+  expectTheSame();
+  EXPECT_GT(stops, 20);
+  EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 0);
+}
+
+TEST_P(FullDiskTest, AFullDiskDoesNotHoldUpTheDropsOfAnAttemptsBeginning) {
+  dataOfAllKinds();
+  begin();
+  finish();
+  expectTheSame();
+  onSource(R"({"insert": "more", "documents": [{"_id": 1}]})");
+  room = 0;
+  done.reset();
+  begin();
+  for (int i = 0; i < 300 && written() > 0; ++i) goOn();
+  EXPECT_EQ(written(), 0);
+  target->node.advance(5s);
+  EXPECT_TRUE(waits());
+  room = std::numeric_limits<int64_t>::max();
+  finish();
+  expectTheSame();
+}
+
 TEST_F(InitialSyncFailureTest, TheLogIsFetchedOnAfterABreak) {
   dataOfAllKinds();
   members->hits = [](bson::View command) { return command["tailable"].truthy(); };

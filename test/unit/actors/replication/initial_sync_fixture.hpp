@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -106,6 +107,9 @@ class InitialSyncFixture : public ::testing::Test {
     made.patience = 3s;
     made.loadFrom = filling.from;
     made.maxKeyBytes = filling.maxKeyBytes;
+    made.roomFor = [this](size_t) -> Status {
+      return room-- > 0 ? Status::OK() : Status(ErrorCode::kOutOfDiskSpace, "the disk is full");
+    };
     made.beforeStep = [this] {
       if (onStep) onStep();
     };
@@ -227,6 +231,7 @@ class InitialSyncFixture : public ::testing::Test {
   std::shared_ptr<SyncStatus> status = std::make_shared<SyncStatus>();
   Address actor;
   bool isReachable = true;
+  int64_t room = std::numeric_limits<int64_t>::max();  ///< as often there is room on the disk
   std::function<void()> onStep;
   std::vector<std::string> states, failures;
   std::optional<OpTime> done;

@@ -68,6 +68,26 @@ TEST_F(DiskGuardTest, WritesComeBackWithSomeSpaceToSpare) {
   EXPECT_EQ(code(R"({"create": "another"})"), 0);
 }
 
+TEST_F(DiskGuardTest, WhatTheSetHasTakenMayUseHalfOfTheReserve) {
+  setFree(60);
+  EXPECT_EQ(server.disk.roomFor(1).code(), ErrorCode::kOutOfDiskSpace);
+  EXPECT_TRUE(server.disk.roomForReplicated(1).isOK());
+  setFree(49);
+  EXPECT_EQ(server.disk.roomForReplicated(1).code(), ErrorCode::kOutOfDiskSpace);
+  setFree(60);
+  EXPECT_EQ(server.disk.roomForReplicated(1).code(), ErrorCode::kOutOfDiskSpace) << "at the edge it would flicker";
+  setFree(70);
+  EXPECT_TRUE(server.disk.roomForReplicated(1).isOK());
+  EXPECT_EQ(server.disk.roomFor(1).code(), ErrorCode::kOutOfDiskSpace);
+}
+
+TEST_F(DiskGuardTest, WhatIsReplicatedIsCountedToo) {
+  setFree(101);
+  server.time->setDiskSpace(DiskSpace{10 * kMiB, 10'000 * kMiB});
+  EXPECT_TRUE(server.disk.roomForReplicated(1000).isOK());
+  EXPECT_EQ(server.disk.roomForReplicated(7 * kMiB).code(), ErrorCode::kOutOfDiskSpace);
+}
+
 TEST_F(DiskGuardTest, WhoWritesALotLooksAgainBeforeTheReserveIsGone) {
   setFree(101);
   server.time->setDiskSpace(DiskSpace{50 * kMiB, 10'000 * kMiB});  // as another program would, behind our back
@@ -94,8 +114,9 @@ TEST_F(DiskGuardTest, TheWatchNoticesByItself) {
   server.time->setDiskSpace(DiskSpace{0, 10'000 * kMiB});
   server.node.advance(1100ms);
   EXPECT_TRUE(server.disk.refusing());
-  EXPECT_TRUE(answers(R"({"serverStatus": 1})",
-                      R"({"diskSpace": {"refusingWrites": true, "timesFull": 1, "freeBytes": 0}})", "admin"));
+  EXPECT_TRUE(answers(
+      R"({"serverStatus": 1})",
+      R"({"diskSpace": {"refusingWrites": true, "stopsReplication": true, "timesFull": 1, "freeBytes": 0}})", "admin"));
   server.time->setDiskSpace(DiskSpace{500 * kMiB, 10'000 * kMiB});
   server.node.advance(1100ms);
   EXPECT_EQ(code(R"({"create": "new"})"), 0);
