@@ -5,7 +5,7 @@ import unittest
 from pymongo import ReadPreference
 from pymongo.write_concern import WriteConcern
 
-from replica_set_support import MAJORITY, Background, DistantMember, Member, Set, client_of, hash_of
+from replica_set_support import MAJORITY, Background, DistantMember, Member, Parted, Set, client_of, documents_of, hash_of, rollback_id
 from support import SLOWNESS, eventually
 
 
@@ -118,19 +118,42 @@ class InitialSync(unittest.TestCase):
             stale = group.others(primary)[0]
             self.assertEqual(stale.ask("resync")["codeName"], "NotSecondary", "it can catch up")
             stale.kill()
-            group.primary()
-            with client_of(group) as client:
-                newest = end_of_log(group.primary(), -1)
-
-                def is_forgotten():
-                    client.app.big.insert_one({"text": "x" * 500_000})
-                    return all(end_of_log(m, 1) > newest for m in group.others(stale))
-                self.assertTrue(eventually(is_forgotten, 120))
+            self.forget(end_of_log(group.primary(), -1), group.primary(), group.others(stale))
             stale.start()
-            self.assertTrue(eventually(lambda: stale.status()["myState"] == 3, 60), stale.log_tail(40))
-            stale.command("resync")
+            self.resync(stale)
             group.have_data(60)
             self.assert_same(group)
+
+    def forget(self, newest, primary, members):
+        """Has them write until none of their logs has the entry of this time any more."""
+        with primary.client() as client:
+            def is_forgotten():
+                client.app.big.insert_one({"text": "x" * 500_000})
+                return all(end_of_log(m, 1) > newest for m in members)
+            self.assertTrue(eventually(is_forgotten, 120))
+
+    def resync(self, stale):
+        """Refused while it asks another member that it has just heard of."""
+        self.assertTrue(eventually(lambda: stale.status()["myState"] == 3, 60), stale.log_tail(40))
+        self.assertTrue(eventually(lambda: stale.ask("resync")["ok"] == 1), stale.log_tail(40))
+
+    def test_a_diverged_member_that_nobody_has_the_history_for_is_stale_and_is_resynced(self):
+        """What it wrote alone cannot be undone: where its branch begins is forgotten."""
+        with Set(3, "--oplogSize", "1", "--syncdelay", "1") as group:
+            group.initiate()
+            fill(group, 100)
+            parted = Parted(group)
+            with parted.old.client() as client:
+                parted.part()
+                client.app.get_collection("items", write_concern=WriteConcern(w=1)).insert_one({"_id": "alone"})
+            parted.await_successor()
+            self.forget(end_of_log(parted.old, -1), parted.new, parted.rest)
+            parted.mend()
+            self.resync(parted.old)
+            group.have_data(60)
+            self.assert_same(group)
+            self.assertNotIn("alone", [d["_id"] for d in documents_of(parted.old)])
+            self.assertEqual(rollback_id(parted.old), parted.id_before, "nothing was rolled back")
 
     def test_a_primary_that_is_killed_before_anybody_copied_leads_again(self):
         with Set() as group:

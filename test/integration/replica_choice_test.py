@@ -10,6 +10,7 @@ from replica_set_support import DistantMember, Frozen, Parted, Set, documents_of
 from support import SLOWNESS, eventually
 
 ALL = WriteConcern(w=4, wtimeout=int(30_000 * SLOWNESS))
+ALL_BUT_ONE = WriteConcern(w=3, wtimeout=int(30_000 * SLOWNESS))
 FAR = 0.4 * SLOWNESS  # seconds on the way: more than a busy machine takes for an answer, and less than between two heartbeats
 
 
@@ -116,6 +117,22 @@ class Choice(unittest.TestCase):
                 self.assertTrue(self.has_chosen(self.source))
                 self.source.kill()
                 self.assertTrue(eventually(lambda n=near: self.has_chosen(n)), tail(self.chooser))
+
+    def test_a_chain_by_distance_ends_when_chaining_is_forbidden(self):  # REP-002
+        self.prepare()
+        self.make_far(self.primary, self.secondary)
+        with Frozen(self.source):
+            self.have(self.write(), self.primary, self.secondary)
+            self.source.kill()
+            self.assertTrue(eventually(lambda: self.has_chosen(self.secondary)), tail(self.chooser))
+        self.allow_chains(False)
+        self.addCleanup(self.allow_chains, True)
+        self.assertTrue(eventually(lambda: self.has_chosen(self.primary)), tail(self.chooser))
+        self.write(ALL_BUT_ONE)  # the chooser fetches from the primary, though it is far
+        self.assertTrue(self.has_chosen(self.primary))
+
+    def allow_chains(self, allowed):
+        self.group.reconfigure(lambda c: c["settings"].update(chainingAllowed=allowed), self.primary)
 
     def test_no_member_far_behind_the_primary(self):  # REP-004
         for seconds, chosen in ((10, self.secondary), (100, self.primary)):  # the limit is 30 s

@@ -71,13 +71,36 @@ class Concerns(unittest.TestCase):
         self.assertEqual(list(committed.find()), [{"_id": 1}], "the drop is not committed")
         self.doCleanups()
 
-    def test_a_majority_read_waits_after_a_start_until_it_knows_what_is_committed(self):
-        self.items.insert_many([{"_id": i} for i in range(10)])
+    def test_a_write_is_read_with_majority_once_a_majority_has_it(self):  # RDC-004
+        self.items.insert_one({"_id": 1})
+        newest, committed = self.on(self.primary), self.on(self.primary, "majority")
+        with Frozen(self.rest[0]), Frozen(self.rest[1]):
+            newest.insert_one({"_id": 2})
+            self.assertEqual(newest.count_documents({}), 2)
+            self.assertEqual(list(committed.find()), [{"_id": 1}], "the others have not applied it")
+        self.assertTrue(eventually(lambda: committed.count_documents({}) == 2), "now they have")
+        for other in self.rest:
+            self.assertTrue(eventually(lambda m=other: self.on(m, "majority").count_documents({}) == 2), "they learn that it is committed")
+
+    def test_a_majority_read_waits_after_a_start_until_it_knows_what_is_committed(self):  # RDC-005
+        self.items.with_options(write_concern=ALL).insert_many([{"_id": i} for i in range(10)])
         for member in self.group.members:
             member.kill()
-        for member in self.group.members:
-            member.start()
-        for member in self.group.members:
+        alone, *others = self.group.members
+        alone.start()
+        try:
+            self.assertTrue(eventually(lambda: alone.hello().get("secondary"), 60), alone.log_tail())
+            self.assertEqual(self.on(alone).count_documents({}), 10, "what it has is read locally")
+            with self.assertRaises(pymongo.errors.ExecutionTimeout):
+                self.on(alone, "majority").find_one({}, max_time_ms=1000)
+            waiting = Background(alone, {"find": "items"}, db=self.items.database.name, readConcern={"level": "majority"},
+                                 **{"$readPreference": {"mode": "secondaryPreferred"}})
+        finally:
+            for member in others:
+                member.start()
+        reply = waiting.join()
+        self.assertEqual(len(reply.get("cursor", {}).get("firstBatch", [])), 10, reply)
+        for member in others:
             self.assertTrue(eventually(lambda m=member: m.hello()["isWritablePrimary"] or m.hello().get("secondary"), 60))
             self.assertEqual(len(list(self.on(member, "majority").find({}, max_time_ms=int(30_000 * SLOWNESS)))), 10)
 

@@ -200,6 +200,7 @@ class Rollback(unittest.TestCase):
             looks = self.looks(old)
             self.assertTrue(eventually(lambda: self.looks(old) > looks + 5))
             self.assertEqual(old.phases("replication/rollback"), ["stopping"], "it waits for the build")
+            self.assertEqual(old.ask("resync")["codeName"], "NotSecondary", "it keeps its data, for it finds its way back by itself")
             self.assertNotIn("The newest entry that both logs have", old.log())
             old.command({"configureFailPoint": "hangIndexBuild", "mode": "off"})
             parted.await_rollback()
