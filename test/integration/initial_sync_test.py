@@ -8,6 +8,8 @@ from pymongo.write_concern import WriteConcern
 from replica_set_support import MAJORITY, Background, DistantMember, Member, Parted, Set, client_of, documents_of, hash_of, rollback_id
 from support import SLOWNESS, eventually
 
+OVER = "The initial sync is over"
+
 
 def end_of_log(member, direction):
     """The time of the oldest (1) or newest (-1) entry of a member's log."""
@@ -165,6 +167,46 @@ class InitialSync(unittest.TestCase):
             with client_of(group) as client:
                 client.app.get_collection("items", write_concern=MAJORITY).insert_one({"_id": 1})
             self.assert_same(group)
+
+    def test_a_copy_of_a_branch_that_is_lost_is_made_anew_after_a_start_as_well(self):
+        """Its log has a part that the others share; it ends with what they have never had."""
+        with Set(4, election_timeout_ms=15_000 * SLOWNESS, m3={"priority": 0, "votes": 0}) as group:
+            group.initiate()
+            fill(group, 40_000)
+            member = group.members[3]
+            parted = Parted(group, bystanders=[member])
+            source = parted.old
+            member.kill()
+            member.wipe()
+            parted.part()
+            for other in parted.rest:
+                other.links("park", member)
+            member.start()
+            self.assertTrue(eventually(lambda: all(self.is_cut(member, other) for other in parted.rest)), "it knows neither of the others")
+            self.assertTrue(eventually(lambda: member.status().get("initialSyncStatus", {}).get("databases"), 60), member.log_tail(40))
+            with source.client() as client:
+                client.app.get_collection("items", write_concern=WriteConcern(w=1)).insert_one({"_id": "alone"})
+            self.assertTrue(eventually(lambda: member.hello().get("secondary"), 60), member.log_tail(40))
+            self.assertIn("alone", [d["_id"] for d in documents_of(member)])
+            copies = member.log().count(OVER)
+            self.assertEqual(member.stop(), 0)
+            source.kill()
+            self.assertTrue(eventually(lambda: any(m.is_primary() for m in parted.rest), 60))
+            parted.new = next(m for m in parted.rest if m.is_primary())
+            parted.write_on_the_new_branch({"_id": "new"})
+            for other in parted.rest:
+                other.links("resume", member)
+            member.start()
+            self.assertTrue(eventually(lambda: not member.running() or member.log().count(OVER) > copies, 60), member.log_tail(40))
+            self.assertTrue(member.running(), member.log_tail(40))
+            self.assertTrue(eventually(lambda: hash_of(member) == hash_of(parted.new)), member.log_tail(40))
+
+    def is_cut(self, member, other):
+        try:
+            member.links("park", other)
+        except OSError:  # it has no link to it yet
+            return False
+        return True
 
     def test_documents_come_in_many_batches_for_one_request(self):  # ISY-011
         with Set(1, kind=DistantMember) as group:

@@ -233,6 +233,40 @@ class Rollback(unittest.TestCase):
             self.assert_same(group)
             self.assertEqual([d["_id"] for d in documents_of(parted.old)], ["new"])
 
+    def test_what_a_majority_had_is_kept_by_a_member_whose_set_has_lost_it(self):  # RBK-010
+        with Set() as group:
+            group.initiate()
+            with client_of(group) as client:
+                client.app.get_collection("items", write_concern=ALL).insert_one({"_id": "all"})
+            old = group.settled()
+            other, left = group.others(old)
+            left.kill()
+            with client_of(group) as client:
+                client.app.get_collection("items", write_concern=MAJORITY).insert_one({"_id": "committed"})
+            other.kill()
+            self.assertEqual(old.stop(), 0)  # with a checkpoint: what is committed is stable in it
+            left.start()
+            self.assertTrue(eventually(lambda: left.hello().get("secondary"), 60), left.log_tail(20))
+
+            def alone(config):
+                config["members"] = [m for m in config["members"] if m["host"] == left.name]
+            group.reconfigure(alone, left, force=True)
+            self.assertTrue(eventually(left.is_primary, 60), left.log_tail(20))
+            with left.client() as client:
+                client.app.get_collection("items", write_concern=MAJORITY).insert_one({"_id": "new"})
+            group.reconfigure(lambda c: c["members"].append({"_id": 10, "host": old.name}), left, force=True)
+            for _ in range(2):
+                offset = len(old.log())
+                old.start()
+                self.assertTrue(eventually(lambda: not old.running(), 60), old.log_tail(40))
+                self.assertNotEqual(old.process.returncode, 0)
+                self.assertIn("older than what is committed or stable here", old.log()[offset:])
+                self.assertEqual(list(old.dbpath.glob("rollback/*/*")), [], "nothing was undone")
+            old.wipe()
+            old.start()
+            self.assertTrue(eventually(lambda: old.hello().get("secondary"), 60), old.log_tail(40))
+            self.assertTrue(eventually(lambda: documents_of(old) == documents_of(left)), old.log_tail(40))
+
     def test_a_primary_that_wrote_nothing_alone_takes_nothing_back(self):  # RBK-018
         with Set(3, "--setParameter", "writePeriodicNoops=false") as group:
             group.initiate()
