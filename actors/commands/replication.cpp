@@ -14,6 +14,7 @@
 #include "actors/server/server_context.hpp"
 #include "actors/server/write_concern.hpp"
 #include "actors/storage/collection_writer.hpp"
+#include "actors/storage/interruptible_wait.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "state_machines/replication/topology_messages.hpp"
 #include "storage/oplog/oplog_collection.hpp"
@@ -38,8 +39,15 @@ Task<Status> askTopology(Request& request, Command command, Duration patience = 
   ServerContext& server = request.server();
   if (!server.membership) co_return notReplicated();
   const Address topology = server.node.address(replication::kTopologyPath);
-  auto answer = co_await server.node.ask(topology, local(std::move(command)), patience);
+  auto asked = server.node.ask(topology, local(std::move(command)), patience);
+  const Answer answer = co_await awaitAnswer(server.node, request.operation(), std::move(asked));
   co_return answer.status();
+}
+
+Task<Answer> askFetcher(Request& request, Payload question) {
+  Node& node = request.server().node;
+  auto asked = node.ask(node.address(replication::kFetcherPath), std::move(question), kPatience);
+  co_return co_await awaitAnswer(node, request.operation(), std::move(asked));
 }
 
 Task<Status> getStatus(Request& request) {
@@ -166,7 +174,7 @@ Task<Status> appendNote(Request& request) {
   if (!server.membership) co_return notReplicated();
   TROUPE_CO_TRY(checkRoleForWriting(request, "admin"));
   const bson::Element until = request.arg("maxClusterTime");
-  if (until && server.progress->lastApplied() > until.asTimestamp())
+  if (until.is(bson::Type::kTimestamp) && server.progress->lastApplied() > until.asTimestamp())
     co_return Status(ErrorCode::kStaleClusterTime,
                      "Requested maxClusterTime is less than the time of the newest entry");
   CollectionWriter writer(server.writes, request.operation());
@@ -217,8 +225,7 @@ Task<Status> syncFrom(Request& request) {
   if (!server.membership) co_return notReplicated();
   replication::SyncFrom wanted{std::string(request.body().first().toStringOr())};
   const std::string host = wanted.host;
-  const Answer answer =
-      co_await server.node.ask(server.node.address(replication::kFetcherPath), local(std::move(wanted)), kPatience);
+  const Answer answer = co_await askFetcher(request, local(std::move(wanted)));
   if (!answer.isOK()) co_return answer.status();
   request.reply().append("syncFromRequested", host);
   if (const auto& previous = answer->local<replication::PreviousSource>().host; !previous.empty())
@@ -230,8 +237,7 @@ Task<Status> syncFrom(Request& request) {
 Task<Status> resync(Request& request) {
   const ServerContext& server = request.server();
   if (!server.membership) co_return notReplicated();
-  const Answer answer =
-      co_await server.node.ask(server.node.address(replication::kFetcherPath), local(replication::Resync{}), kPatience);
+  const Answer answer = co_await askFetcher(request, local(replication::Resync{}));
   co_return answer.isOK() ? Status::OK() : answer.status();
 }
 
@@ -243,7 +249,7 @@ Task<Status> getRollbackId(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kNoteArguments[] = {documentArg("data").required(), anyArg("maxClusterTime")};
+constexpr Argument kNoteArguments[] = {documentArg("data").required(), timestampArg("maxClusterTime")};
 constexpr Argument kResizeArguments[] = {numberArg("size"), numberArg("minRetentionHours")};
 constexpr Argument kReconfigArguments[] = {flagArg("force"), numberArg("maxTimeMS")};
 constexpr Argument kStepDownArguments[] = {flagArg("force"), numberArg("secondaryCatchUpPeriodSecs")};

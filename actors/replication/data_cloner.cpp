@@ -45,9 +45,9 @@ std::function<Status(RecoveryUnit&)> dropping(storage::Catalog& catalog, const s
   return [&catalog, ns](RecoveryUnit& unit) { return storage::dropCopied(catalog, unit, ns); };
 }
 
-Status cutLog(const CopyParts& parts) {
+Status clearLog(const CopyParts& parts) {
   OperationContext operation({.sessions = parts.services.sessions}, storage::OperationOrigin::kApplier);
-  return parts.log->cutAfter(operation.recoveryUnit(), {});
+  return parts.log->clear(operation.recoveryUnit());
 }
 
 Task<Status> cloneCollections(std::shared_ptr<SyncAttempt> attempt, std::string database) {
@@ -82,7 +82,7 @@ Task<Status> resetData(std::shared_ptr<SyncAttempt> attempt) {
     co_await parts.node->nextTurn();
   }
   if (attempt->isAbandoned()) co_return Status(ErrorCode::kInterrupted, "the attempt is over");
-  co_return cutLog(parts);
+  co_return clearLog(parts);
 }
 
 Task<Status> cloneData(std::shared_ptr<SyncAttempt> attempt) {

@@ -48,10 +48,12 @@ std::function<Status()> checkpointAt(storage::Catalog& catalog, bson::Timestamp 
   };
 }
 
-/// Nobody reads data that are being copied, so no history is kept of what is not later than `time`: the engine has to
-/// keep pages with some in its cache, or copies them aside. The stable time of an earlier copy moves along, since the
-/// oldest time cannot pass it; until the copy is whole, checkpoints do not heed it.
-Status keepNoHistory(storage::Engine& engine, bson::Timestamp time) {
+/// Nobody reads data that are being copied, so no history is kept of what is earlier than `at`: the engine has to keep
+/// pages with some in its cache, or copies them aside. The stable time of an earlier copy moves along, since the oldest
+/// time cannot pass it; until the copy is whole, checkpoints do not heed it. Neither comes to `at`: what is written
+/// must be later than what is stable, and another attempt may copy at the same time, where the source writes nothing.
+Status keepNoHistory(storage::Engine& engine, bson::Timestamp at) {
+  const bson::Timestamp time = bson::Timestamp::fromUint64(at.asUint64() - 1);
   if (engine.stableTimestamp() != bson::Timestamp()) TROUPE_TRY(engine.setStableTimestamp(time));
   return engine.setOldestTimestamp(time);
 }
@@ -244,6 +246,11 @@ Task<InitialSyncer::Done> InitialSyncer::done(ResetData) {
   parts_.status->beginAttempt(source, wallNow());
   note("An attempt begins: all data are dropped", bson::doc("syncSource", source));
   parts_.storage->catalog.engine().setInitialDataTimestamp({});  // checkpoints are full ones (CKP-003)
+  // The trimmer counts and truncates the log, the reaper drops tables: nobody is beside the reset.
+  auto paused = std::make_shared<Promise<troupe::Done>>();
+  auto all = paused->future();
+  const storage::ClosedGate gate(parts_.writes->background, [paused] { paused->set(troupe::Done{}); });
+  co_await all;
   TROUPE_CO_TRY(co_await resetData(attempt_));
   const bson::Timestamp clock = parts_.writes->slots.newest();
   parts_.writes->slots.resetTo({});  // else the flusher would wait for entries that have gone
@@ -274,14 +281,15 @@ Task<InitialSyncer::Done> InitialSyncer::done(FindBeginning find) {
     found.beginApplying = *opTimeOf(newest.view());
     const bson::Timestamp at = found.beginApplying.timestamp;
     if ((at > stable && at >= oldest) || attempt->isAbandoned()) break;
-    co_await sleepFor(kAskingPause);  // storage takes no write that is as old as an earlier copy's end
+    // Storage takes no write that is as old as an earlier copy's end.
+    const SyncStatus::Waiting shown(*parts_.status, "an entry of the source that is later than the last copy");
+    co_await sleepFor(kAskingPause);
   }
   if (attempt->isAbandoned()) co_return Status(ErrorCode::kInterrupted, "the attempt is over");
   TROUPE_CO_TRY(co_await untilReadsHave(attempt, found.beginApplying));
   attempt->rollbackId = found.rollbackId;
   attempt->at = found.beginApplying.timestamp;
-  // The copy is of the time `at`, and what is written must be later than what is stable.
-  TROUPE_CO_TRY(keepNoHistory(engine, bson::Timestamp::fromUint64(attempt->at.asUint64() - 1)));
+  TROUPE_CO_TRY(keepNoHistory(engine, attempt->at));
   TROUPE_CO_TRY(co_await copier->begin(std::move(first)));
   parts_.status->setBeginning(found.beginFetching, found.beginApplying, found.rollbackId);
   co_return std::optional<Event>(found);

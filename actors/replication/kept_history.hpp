@@ -28,6 +28,11 @@ class KeptHistory {
   void freeze();
   /// With what is stable by now.
   void thaw(const OpTime& stable);
+  /// A rollback has gone back and not come to its end.
+  bool isFrozen() const {
+    const std::lock_guard lock(mutex_);
+    return isFrozen_;
+  }
   /// Seconds, and whether there is less than was asked for.
   bson::Document describe() const;
 

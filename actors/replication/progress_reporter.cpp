@@ -103,22 +103,25 @@ void ProgressReporter::tellTopology() {
 }
 
 void ProgressReporter::report() {
-  if (parts_.source().empty()) return;
-  if (reporting_) again_ = true;
+  const NodeName source = parts_.source();
+  if (source.empty()) return;
+  if (reportingTo_ == source) again_ = true;
   else start(reportWhileMoving());
 }
 
-/// One report is under way at a time; what has moved meanwhile goes with the next.
+/// One report is under way at a time; what has moved meanwhile goes with the next. One to an earlier source, which may
+/// have stopped to answer, is waited for no longer.
 Task<void> ProgressReporter::reportWhileMoving() {
-  reporting_ = true;
+  const uint64_t mine = ++reporter_;
   do {
     again_ = false;
-    const NodeName source = parts_.source();
+    const NodeName source = reportingTo_ = parts_.source();
     if (source.empty()) break;
     reportedAt_ = environment().now();
     ++reports_;
     const Answer answer =
         co_await ask(Address(source, kProgressPath), machines::toMessage(makeReport()), electionTimeout() / 2);
+    if (mine != reporter_) co_return;
     if (!answer.isOK()) {
       ++failedReports_;
       after(kAfterFailure, [this] { report(); });
@@ -127,7 +130,7 @@ Task<void> ProgressReporter::reportWhileMoving() {
     const auto news = machines::fromPayload<CommitPointNews>(*answer);
     if (news.isOK()) take(*news);
   } while (again_);
-  reporting_ = false;
+  reportingTo_.clear();
 }
 
 /// The own position and those that were heard from members below; of others their reports go another way.

@@ -64,7 +64,9 @@ class ProgressReporter final : public Actor {
   ReplicationProgress::WaiterId waiter_ = 0;
   OpTime told_;
   AppliedAdvanced toldTopology_;
-  bool reporting_ = false, again_ = false, topologyTimer_ = false;
+  NodeName reportingTo_;   ///< the source that a report is under way to; empty: none is
+  uint64_t reporter_ = 0;  ///< whose turn it is to report: another source begins another one
+  bool again_ = false, topologyTimer_ = false;
   TimePoint toldTopologyAt_{}, reportedAt_{};
   /// A member that reports to this one, or to one that does.
   struct Below {

@@ -144,12 +144,15 @@ ReplicationProgress::WaiterId ReplicationProgress::whenReached(const OpTime& ent
 }
 
 ReplicationProgress::WaiterId ReplicationProgress::whenAcknowledged(const OpTime& write, const Acknowledgement& wanted,
-                                                                    Callback done) {
-  auto isOver = [this, write, wanted] {
-    if (wanted.majority) return commitPoint_ >= write;
-    return isSatisfied(role_.config, positionsLocked(), commitPoint_, write, wanted);
+                                                                    Verdict done) {
+  const auto verdict = std::make_shared<Status>();
+  auto isOver = [this, write, wanted, verdict] {
+    if (isOfCommitPoint(role_.config, wanted)) return commitPoint_ >= write;
+    if (isSatisfied(role_.config, positionsLocked(), commitPoint_, write, wanted)) return true;
+    *verdict = checkSatisfiable(role_.config, wanted);
+    return !verdict->isOK();
   };
-  return wait(std::move(isOver), std::move(done));
+  return wait(std::move(isOver), [verdict, done = std::move(done)] { done(*verdict); });
 }
 
 ReplicationProgress::WaiterId ReplicationProgress::whenMoved(const Times& seen, Callback done) {

@@ -80,7 +80,9 @@ class ReplicationProgress final : public storage::ReadTimes {
   WaiterId whenCommitted(bson::Timestamp time, Callback done);
   /// This member has applied the entry, or a later one of the log (RDC-010); `committed`: and a majority has it.
   WaiterId whenReached(const OpTime& entry, bool committed, Callback done);
-  WaiterId whenAcknowledged(const OpTime& write, const Acknowledgement& wanted, Callback done);
+  /// With OK, or as soon as a config of the set makes it impossible: the errors of checkSatisfiable.
+  using Verdict = std::function<void(const Status&)>;
+  WaiterId whenAcknowledged(const OpTime& write, const Acknowledgement& wanted, Verdict done);
   /// Calls back when any of this node's own times or the commit point differ from these.
   struct Times {
     OpTime applied, durable, commitPoint;

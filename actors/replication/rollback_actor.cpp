@@ -136,7 +136,7 @@ Task<RollbackActor::Done> RollbackActor::done(FindCommonPoint search) {
   // The engine may have been told of the stable time a moment ago.
   committed.timestamp = std::max(committed.timestamp, parts_.storage->catalog.engine().stableTimestamp());
   const bool isToBeUndone = !compared->common || *compared->common < compared->newest;
-  const bool isBeyond = !compared->common || *compared->common < committed;
+  const bool isBeyond = !compared->common || compared->common->timestamp < committed.timestamp;
   if (isToBeUndone && isBeyond && parts_.copyAnew) {
     TROUPE_CO_ASSIGN(const bool isCopiedAnew, parts_.copyAnew(committed));
     if (isCopiedAnew) {
@@ -154,8 +154,8 @@ Task<RollbackActor::Done> RollbackActor::done(FindCommonPoint search) {
   found.committed = committed;
   if (isToBeUndone && parts_.storage->catalog.engine().stableTimestamp() == bson::Timestamp{})
     co_return Event(RollbackFailed{
-        "this node has no stable time to go back to, since nothing was ever committed here; resync it from another "
-        "member"});
+        "this node has no stable time to go back to, since nothing was ever committed here. Save its data directory, "
+        "empty it and start it again: it then copies the data of another member"});
   parts_.log->info(kLogComponent, 21607, kContext, "The newest entry that both logs have",
                    bson::doc("source", search.source, "commonPoint", found.common.timestamp, "term", found.common.term,
                              "newest", found.newest.timestamp, "undone", found.undone));

@@ -69,7 +69,7 @@ Task<StatusWith<SyncAttempt::Writing>> SyncAttempt::Writing::begin(std::shared_p
 Task<Status> untilRoom(std::shared_ptr<SyncAttempt> attempt, size_t bytes) {
   const CopyParts& parts = attempt->parts;
   if (!parts.roomFor || parts.roomFor(bytes).isOK()) co_return Status::OK();
-  const SyncStatus::AwaitingRoom shown(*parts.status);
+  const SyncStatus::Waiting shown(*parts.status, "space on the disk");
   do {
     co_await parts.node->sleepFor(parts.pause);
     if (attempt->isAbandoned()) co_return isOver();

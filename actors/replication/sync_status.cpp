@@ -123,9 +123,9 @@ void SyncStatus::noteApplied(int64_t entries) {
   applied_ += entries;
 }
 
-void SyncStatus::awaitRoom(int more) {
+void SyncStatus::noteWaiting(const char* what, int more) {
   const std::lock_guard lock(mutex_);
-  awaitingRoom_ += more;
+  if ((waiting_[what] += more) == 0) waiting_.erase(what);
 }
 
 void SyncStatus::appendDatabases(bson::Builder& to, int64_t now) const {
@@ -184,7 +184,7 @@ bson::Document SyncStatus::toBson(bson::Date now) const {
                         each.source, "rollBackId", each.rollbackId, "operationsRetried", each.retries));
   to.close();
   if (!attempts_.empty() && attempts_.back().span.end == 0) to.append("syncSource", attempts_.back().source);
-  if (awaitingRoom_ > 0) to.append("waitsFor", "space on the disk");
+  if (!waiting_.empty()) to.append("waitsFor", waiting_.begin()->first);
   appendCopied(to, now.millis);
   to.append("initialSyncOplogFetchingStart", beginFetching_.timestamp);
   to.append("initialSyncOplogStart", beginApplying_.timestamp).append("initialSyncOplogEnd", stop_.timestamp);

@@ -40,16 +40,17 @@ class SyncStatus {
   void noteFetched(int64_t entries);
   void noteApplied(int64_t entries);
 
-  /// The copy waits for space on the disk as long as one lives.
-  class AwaitingRoom {
+  /// The copy waits for `what` as long as one lives.
+  class Waiting {
    public:
-    explicit AwaitingRoom(SyncStatus& status) : status_(status) { status_.awaitRoom(1); }
-    ~AwaitingRoom() { status_.awaitRoom(-1); }
-    AwaitingRoom(const AwaitingRoom&) = delete;
-    AwaitingRoom& operator=(const AwaitingRoom&) = delete;
+    Waiting(SyncStatus& status, const char* what) : status_(status), what_(what) { status_.noteWaiting(what_, 1); }
+    ~Waiting() { status_.noteWaiting(what_, -1); }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
 
    private:
     SyncStatus& status_;
+    const char* const what_;
   };
 
   /// Since the start of the node. `failures`: syncs that were given up.
@@ -88,7 +89,7 @@ class SyncStatus {
     int64_t rollbackId = 0, retries = 0;
   };
 
-  void awaitRoom(int more);
+  void noteWaiting(const char* what, int more);
   void appendDatabases(bson::Builder& to, int64_t now) const;
   void appendCopied(bson::Builder& to, int64_t now) const;
 
@@ -97,8 +98,8 @@ class SyncStatus {
   std::vector<Attempt> attempts_;  ///< the last one may be under way
   OpTime beginFetching_, beginApplying_, stop_;
   Counts counts_;
-  int64_t fetched_ = 0, applied_ = 0;  ///< entries of the log
-  int awaitingRoom_ = 0;               ///< tasks of the copy
+  int64_t fetched_ = 0, applied_ = 0;   ///< entries of the log
+  std::map<std::string, int> waiting_;  ///< how many tasks of the copy wait for it
   std::map<std::string, DatabaseCopy> databases_;
 };
 

@@ -46,6 +46,7 @@ constexpr Argument stringArg(std::string_view name) { return {name, kStringArg};
 constexpr Argument documentArg(std::string_view name) { return {name, kDocumentArg}; }
 constexpr Argument arrayArg(std::string_view name) { return {name, kArrayArg}; }
 constexpr Argument binaryArg(std::string_view name) { return {name, kBinaryArg}; }
+constexpr Argument timestampArg(std::string_view name) { return {name, kTimestampArg}; }
 constexpr Argument uuidArg(std::string_view name) { return {name, kUuidArg}; }
 /// Of one of several types: `eitherArg("hint", kStringArg | kDocumentArg)`.
 constexpr Argument eitherArg(std::string_view name, int types) { return {name, static_cast<uint16_t>(types)}; }

@@ -50,9 +50,12 @@ bool takesLevel(const Command& command, ReadConcernLevel level) {
 }
 
 /// Whether the command takes the level, and then whether the node can serve it.
-Status checkReadConcern(const Command& command, const storage::ReadConcern& concern, bool isMember) {
+Status checkReadConcern(const Command& command, std::string_view db, const storage::ReadConcern& concern,
+                        bool isMember) {
   if (!takesLevel(command, concern.level))
     return {ErrorCode::kInvalidOptions, "Command " + std::string(command.name) + " does not support this read concern"};
+  if (isMember && concern.isSnapshot() && db == "local")  // what a member keeps for itself has no times (TRN-003)
+    return {ErrorCode::kInvalidOptions, "Read concern snapshot is not supported on the database local"};
   if (isMember) return Status::OK();
   if (concern.isSnapshot())
     return {ErrorCode::kNotAReplicaSet, "Read concern snapshot is only supported on replica sets and sharded clusters"};
@@ -108,7 +111,8 @@ Status readConcerns(Request& request) {
   if (const auto given = request.document("readConcern"); !given.empty()) {
     TROUPE_ASSIGN(operation.readConcern, storage::ReadConcern::parse(given));
     TROUPE_TRY(checkStages(request, operation.readConcern.level));
-    TROUPE_TRY(checkReadConcern(*request.command, operation.readConcern, request.server().progress != nullptr));
+    TROUPE_TRY(
+        checkReadConcern(*request.command, request.db(), operation.readConcern, request.server().progress != nullptr));
   }
   if (request.arg("writeConcern") && request.command->access != Access::kWrite && !request.command->mayWrite)
     return {ErrorCode::kInvalidOptions,

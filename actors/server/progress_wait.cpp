@@ -16,7 +16,7 @@ using replication::ReplicationProgress;
 class Interest {
  public:
   Interest(ReplicationProgress& progress, const AskProgress& ask, const std::shared_ptr<Promise<Status>>& done)
-      : progress_(progress), waiter_(ask(progress, [done] { done->set(Status::OK()); })) {}
+      : progress_(progress), waiter_(ask(progress, [done](const Status& verdict) { done->set(verdict); })) {}
   Interest(const Interest&) = delete;
   Interest& operator=(const Interest&) = delete;
   ~Interest() { progress_.withdraw(waiter_); }

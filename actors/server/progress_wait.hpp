@@ -9,10 +9,11 @@ namespace troupe::server {
 
 /// One of the waits of ReplicationProgress, with its arguments.
 using AskProgress = std::function<replication::ReplicationProgress::WaiterId(
-    replication::ReplicationProgress& progress, replication::ReplicationProgress::Callback done)>;
+    replication::ReplicationProgress& progress, replication::ReplicationProgress::Verdict done)>;
 
 /// Waits for a time of this member, of others or of the set, without holding a thread. Only on a member. Errors: the
-/// interrupt when the operation is killed or its time is over; `options.late` when its own limit has passed.
+/// interrupt when the operation is killed or its time is over; those of the wait; `options.late` when its own limit has
+/// passed.
 Task<Status> awaitProgress(Request& request, AskProgress ask, InterruptibleWait::Options options);
 
 }  // namespace troupe::server

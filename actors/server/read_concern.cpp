@@ -25,15 +25,19 @@ std::string nameOf(bson::Timestamp time) {
   return "Timestamp(" + std::to_string(time.seconds) + ", " + std::to_string(time.increment) + ")";
 }
 
+ReplicationProgress::Callback succeeds(ReplicationProgress::Verdict done) {
+  return [done = std::move(done)] { done(Status::OK()); };
+}
+
 AskProgress applied(bson::Timestamp time) {
-  return [time](ReplicationProgress& progress, ReplicationProgress::Callback done) {
-    return progress.whenApplied(time, std::move(done));
+  return [time](ReplicationProgress& progress, ReplicationProgress::Verdict done) {
+    return progress.whenApplied(time, succeeds(std::move(done)));
   };
 }
 
 AskProgress committed(bson::Timestamp time) {
-  return [time](ReplicationProgress& progress, ReplicationProgress::Callback done) {
-    return progress.whenCommitted(time, std::move(done));
+  return [time](ReplicationProgress& progress, ReplicationProgress::Verdict done) {
+    return progress.whenCommitted(time, succeeds(std::move(done)));
   };
 }
 
@@ -64,8 +68,8 @@ Task<Status> awaitTime(Request& request, bson::Timestamp time, bool ofMajority) 
 
 /// Nodes ask for entries that they have heard of; nothing is written to get there.
 Task<Status> awaitEntry(Request& request, OpTime entry, bool ofMajority) {
-  AskProgress reached = [entry, ofMajority](ReplicationProgress& progress, ReplicationProgress::Callback done) {
-    return progress.whenReached(entry, ofMajority, std::move(done));
+  AskProgress reached = [entry, ofMajority](ReplicationProgress& progress, ReplicationProgress::Verdict done) {
+    return progress.whenReached(entry, ofMajority, succeeds(std::move(done)));
   };
   co_return co_await awaitProgress(request, std::move(reached), {});
 }

@@ -46,7 +46,7 @@ Task<Status> awaitJournal(Request& request, storage::DurabilityTicket ticket) {
 }
 
 AskProgress acknowledged(const OpTime& write, const Acknowledgement& wanted) {
-  return [write, wanted](ReplicationProgress& progress, ReplicationProgress::Callback done) {
+  return [write, wanted](ReplicationProgress& progress, ReplicationProgress::Verdict done) {
     return progress.whenAcknowledged(write, wanted, std::move(done));
   };
 }
@@ -64,7 +64,10 @@ Task<Status> awaitMembers(Request& request, storage::DurabilityTicket ticket) {
 }  // namespace
 
 Acknowledgement acknowledgementOf(const storage::WriteConcern& concern) {
-  return {.members = concern.w, .majority = concern.majority, .mode = concern.mode, .journaled = concern.journaled};
+  return {.members = concern.w,
+          .majority = concern.majority,
+          .mode = concern.named ? std::optional(concern.mode) : std::nullopt,
+          .journaled = concern.journaled};
 }
 
 storage::WriteConcern implicitWriteConcern(const replication::ReplicaSetConfig& config) {

@@ -300,14 +300,22 @@ void onSyncFrom(FetchTurn& t, const SyncFrom& command) {
   beginAnew(t);
 }
 
+/// Its sources were all too new. It goes on looking for others, so it may be probing one just now.
+bool isLost(const FetchTurn& t) {
+  const bool looks = t.mem.phase == kTooStale || t.mem.phase == kChoosing || t.mem.phase == kProbing;
+  return looks && t.doc.maintenance && t.doc.mission == Mission::kFollow;
+}
+
 /// What it had fetched leaves the buffer before the sync begins: nothing writes beside it.
 void onResync(FetchTurn& t, const Resync&) {
-  if (t.mem.phase != kTooStale) {
+  if (!isLost(t)) {
     t.effects.push_back(
         F::refuse({ErrorCode::kNotSecondary, "only a member that is too stale to catch up is resynced"}));
     return;
   }
   t.done();
+  if (t.mem.phase == kProbing) t.effects.push_back(F::giveUp(Probe{t.mem.source}));
+  t.effects.push_back(F::cancel(RetryDue{}));
   enter(t, kNeedsInitialSync);
   t.perform(CloseBuffer{});
   t.perform(NeedInitialSync{});

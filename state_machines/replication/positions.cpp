@@ -72,15 +72,20 @@ OpTime learnedFromHeartbeat(const OpTime& told, const OpTime& applied, const OpT
 OpTime learnedByArbiter(const OpTime& told, const OpTime& present) { return std::max(present, told); }
 
 Status checkSatisfiable(const ReplicaSetConfig& config, const Acknowledgement& wanted) {
-  if (!wanted.mode.empty()) {
-    if (!forEachTag(config, wanted.mode, [](auto, auto) {}))
+  if (wanted.mode) {
+    if (!forEachTag(config, *wanted.mode, [](auto, auto) {}))
       return {ErrorCode::kUnknownReplWriteConcern,
-              "No write concern mode named '" + wanted.mode + "' found in replica set configuration"};
-    if (everyTag(config, wanted.mode, [](const auto&) { return true; })) return Status::OK();
-    return {ErrorCode::kUnsatisfiableWriteConcern, "Not enough nodes match write concern mode \"" + wanted.mode + "\""};
+              "No write concern mode named '" + *wanted.mode + "' found in replica set configuration"};
+    if (everyTag(config, *wanted.mode, [](const auto&) { return true; })) return Status::OK();
+    return {ErrorCode::kUnsatisfiableWriteConcern,
+            "Not enough nodes match write concern mode \"" + *wanted.mode + "\""};
   }
   if (wanted.majority || wanted.members <= std::ranges::count_if(config.members, holdsData)) return Status::OK();
   return {ErrorCode::kUnsatisfiableWriteConcern, "Not enough data-bearing nodes"};
+}
+
+bool isOfCommitPoint(const ReplicaSetConfig& config, const Acknowledgement& wanted) {
+  return wanted.majority && (!wanted.journaled || config.writeConcernMajorityJournalDefault);
 }
 
 bool isSatisfied(const ReplicaSetConfig& config, const Positions& positions, const OpTime& committed,
@@ -88,8 +93,12 @@ bool isSatisfied(const ReplicaSetConfig& config, const Positions& positions, con
   const auto has = [&](const MemberConfig& member) {
     return holdsData(member) && reached(positionOf(positions, member.host), wanted.journaled) >= write;
   };
-  if (wanted.majority) return committed >= write;
-  if (!wanted.mode.empty()) return everyTag(config, wanted.mode, has);
+  if (isOfCommitPoint(config, wanted)) return committed >= write;
+  if (wanted.majority) {
+    const auto votesAndHas = [&](const MemberConfig& member) { return member.isVoter() && has(member); };
+    return committed >= write && std::ranges::count_if(config.members, votesAndHas) >= config.writeMajority();
+  }
+  if (wanted.mode) return everyTag(config, *wanted.mode, has);
   return std::ranges::count_if(config.members, has) >= wanted.members;
 }
 

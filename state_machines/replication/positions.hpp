@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "messaging/clock/op_time.hpp"
@@ -37,14 +38,16 @@ OpTime learnedByArbiter(const OpTime& told, const OpTime& present);
 
 /// What a write waits for besides its commit on the primary.
 struct Acknowledgement {
-  int64_t members = 1;     ///< that have applied it, the primary included
-  bool majority = false;   ///< the commit point has reached it
-  std::string mode;        ///< a name of settings.getLastErrorModes; empty: none
-  bool journaled = false;  ///< durable on the members that count
+  int64_t members = 1;                             ///< that have applied it, the primary included
+  bool majority = false;                           ///< the commit point has reached it
+  std::optional<std::string> mode = std::nullopt;  ///< a name of settings.getLastErrorModes
+  bool journaled = false;                          ///< durable on the members that count
 };
 /// Whether it can be reached by this config at all. Errors: UnsatisfiableWriteConcern (too few members with data),
 /// UnknownReplWriteConcern (no such mode).
 Status checkSatisfiable(const ReplicaSetConfig& config, const Acknowledgement& wanted);
+/// Whether the commit point alone says so. Where the config counts what is merely applied, it says nothing of journals.
+bool isOfCommitPoint(const ReplicaSetConfig& config, const Acknowledgement& wanted);
 /// Whether members that have `write` satisfy it. `committed`: the commit point.
 bool isSatisfied(const ReplicaSetConfig& config, const Positions& positions, const OpTime& committed,
                  const OpTime& write, const Acknowledgement& wanted);

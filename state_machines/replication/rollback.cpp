@@ -45,11 +45,15 @@ Step<Rollback> onDiverged(const Rollback::Document&, const Rollback::Memory& mem
   return Rollback::stay().remembering(std::move(changed)).then(Rollback::perform(StopFollowing{}));
 }
 
+/// Both are points of this node's own log, where times grow alone. Of what is stable after a start the term is not
+/// known until the commit point is.
+bool isBeyond(const OpTime& common, const OpTime& committed) { return common.timestamp < committed.timestamp; }
+
 /// RBK-018, and the bound of every rollback: what a majority has is never undone (RBK-010).
 Step<Rollback> onCommonPoint(const Rollback::Document& document, const Rollback::Memory& memory,
                              const CommonPointFound& found) {
   if (found.common >= found.newest) return followAgain();
-  if (found.common < found.committed)
+  if (isBeyond(found.common, found.committed))
     return failForGood(
         "the newest entry that this node shares with " + memory.source + " is " + shownOpTime(found.common) +
         ", older than what is committed or stable here, " + shownOpTime(found.committed) +
@@ -65,9 +69,10 @@ Step<Rollback> onCommonPoint(const Rollback::Document& document, const Rollback:
 }
 
 Step<Rollback> onNothingInCommon(const Rollback::Document&, const Rollback::Memory& memory, const NothingInCommon&) {
-  return failForGood("this node and " + memory.source +
-                     " have no entry of their logs in common; resync this node from "
-                     "another member");
+  return failForGood(
+      "this node and " + memory.source +
+      " have no entry of their logs in common. Save the data directory of this node, empty it and start it again: it "
+      "then copies the data of another member");
 }
 
 /// RBK-005: the id is durable before the first change of the log or the data, and moves by one.
@@ -154,7 +159,7 @@ std::vector<machines::Invariant> Rollback::invariants() {
       never("what a majority has is undone",
             [](const machines::World& world) {
               return anyRollback(world, [](const Snapshot<Rollback>& now) {
-                return now.memory.phase != Phase::kFailed && now.memory.common < now.memory.committed;
+                return now.memory.phase != Phase::kFailed && isBeyond(now.memory.common, now.memory.committed);
               });
             }),
       never("storage is rolled back although nothing is to be undone",

@@ -62,4 +62,16 @@ class BackgroundGate {
   std::function<void()> empty_;
 };
 
+/// Closes a gate until it is destroyed.
+class ClosedGate {
+ public:
+  ClosedGate(BackgroundGate& gate, std::function<void()> empty) : gate_(gate) { gate_.close(std::move(empty)); }
+  ~ClosedGate() { gate_.open(); }
+  ClosedGate(const ClosedGate&) = delete;
+  ClosedGate& operator=(const ClosedGate&) = delete;
+
+ private:
+  BackgroundGate& gate_;
+};
+
 }  // namespace troupe::storage

@@ -133,4 +133,15 @@ Status OplogStore::cutAfter(RecoveryUnit& unit, bson::Timestamp point) {
   return Status::OK();
 }
 
+/// The next log may begin before this one did.
+Status OplogStore::clear(RecoveryUnit& unit) {
+  WriteUnitOfWork work(unit);
+  TROUPE_TRY(records_->truncate(unit));
+  TROUPE_TRY(work.commit());
+  markers_.clear();
+  truncatedTo_ = scanEnd_ = scanned_ = {};
+  visibility_.reset({});
+  return Status::OK();
+}
+
 }  // namespace troupe::storage

@@ -61,6 +61,8 @@ class OplogStore {
   /// Removes all entries later than `point`, as recovery and rollback do, and moves the visibility point there
   /// (TRN-010). On a node that has handed out slots beyond it `SlotReserver::resetTo` follows.
   Status cutAfter(RecoveryUnit& unit, bson::Timestamp point);
+  /// Removes everything without reading it, for an initial sync. Nobody may truncate or scan meanwhile.
+  Status clear(RecoveryUnit& unit);
 
   /// The catalog was read again (Catalog::reload), and what it shows as local.oplog.rs counts with these from now on.
   /// Nobody else may use the log meanwhile.

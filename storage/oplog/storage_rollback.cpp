@@ -9,7 +9,8 @@ Status StorageRollback::takeDown() {
   stable_ = engine.stableTimestamp();
   if (stable_ == bson::Timestamp{}) return {ErrorCode::kIllegalOperation, "there is no stable time to roll back to"};
   if (common_ < stable_)
-    return {ErrorCode::kIllegalOperation, "the common point is before the stable time; resync this member"};
+    return {ErrorCode::kIllegalOperation,
+            "the common point is before the stable time: save the data directory, empty it and start again"};
   TROUPE_TRY(undone_.noteLog(parts_.log, parts_.services, common_));
   // Collections that no entry touches have these sizes afterwards, too.
   TROUPE_TRY(parts_.catalog.flush());

@@ -114,6 +114,14 @@ void TruncateMarkers::cutAfter(bson::Timestamp point, int64_t records, int64_t b
               .bytes = std::max<int64_t>(0, bytesLeft - older_.bytes)};
 }
 
+void TruncateMarkers::clear() {
+  const std::lock_guard lock(mutex_);
+  markers_.clear();
+  partial_ = older_ = {};
+  scanned_ = 0;
+  records_ = bytes_ = 0;
+}
+
 int64_t TruncateMarkers::records() const {
   const std::lock_guard lock(mutex_);
   return records_;

@@ -50,6 +50,8 @@ class TruncateMarkers {
   void dropOldest();
   /// Everything later than `point` was cut off, `records` and `bytes` in all (TRN-010).
   void cutAfter(bson::Timestamp point, int64_t records, int64_t bytes);
+  /// Nothing is left.
+  void clear();
 
   int64_t records() const;
   int64_t bytes() const;

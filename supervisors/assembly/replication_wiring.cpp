@@ -19,8 +19,8 @@ constexpr Duration kTopologyPatience = std::chrono::seconds(30);
 
 using Waiter = std::shared_ptr<Promise<Status>>;
 
-std::function<void()> succeeds(Waiter waiter) {
-  return [waiter = std::move(waiter)] { waiter->set(Status::OK()); };
+std::function<void(const Status&)> ends(Waiter waiter) {
+  return [waiter = std::move(waiter)](const Status& how) { waiter->set(how); };
 }
 
 std::function<void()> loses(Waiter waiter) {
@@ -40,7 +40,7 @@ Task<Status> awaitMajority(server::ServerContext& server) {
   replication::Acknowledgement majority;
   majority.majority = true;
   const auto watch = writes.fence.whenClosed(loses(waiter));
-  const auto id = server.progress->whenAcknowledged(last, majority, succeeds(waiter));
+  const auto id = server.progress->whenAcknowledged(last, majority, ends(waiter));
   if (id != 0) server.wakeFlusher();
   Status status = co_await outcome;
   server.progress->withdraw(id);

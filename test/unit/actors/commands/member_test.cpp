@@ -138,6 +138,22 @@ TEST_F(MemberTest, KeepsNotes) {  // OPL-017
   EXPECT_EQ(notes.size(), 1u);
   EXPECT_EQ(code(R"({"appendOplogNote": 1, "data": {}, "maxClusterTime": {"$timestamp": {"t": 1, "i": 1}}})", "admin"),
             209);
+  EXPECT_EQ(code(R"({"appendOplogNote": 1, "data": {}, "maxClusterTime": {"$timestamp": {"t": 4000000000, "i": 1}}})",
+                 "admin"),
+            0);
+  EXPECT_EQ(code(R"({"appendOplogNote": 1, "data": {}, "maxClusterTime": true})", "admin"), 14);
+}
+
+TEST_F(MemberTest, HasNoWriteConcernModeWithoutAName) {
+  for (const char* w : {R"("")", "null"}) {
+    const auto reply = run(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": )" + std::string(w) + "}}");
+    EXPECT_TRUE(holds(reply, parse(R"({"n": 1, "writeConcernError": {"code": 79}})"))) << bson::toRelaxedJson(reply);
+  }
+}
+
+TEST_F(MemberTest, ReadsNoSnapshotOfWhatEachMemberKeepsForItself) {  // TRN-003
+  EXPECT_EQ(code(R"({"find": "oplog.rs", "readConcern": {"level": "snapshot"}})", "local"), 72);
+  EXPECT_EQ(code(R"({"find": "oplog.rs", "readConcern": {"level": "majority"}})", "local"), 0);
 }
 
 TEST_F(MemberTest, ResizesItsLog) {  // OPL-011

@@ -38,7 +38,7 @@ class ProgressReporterTest : public ::testing::Test {
       reported = report.positions;
       return CommitPointNews{"p:1", 1, configOfFour().configVersion(), {}};
     });
-    kit.start<ProgressReporter>(kProgressPath, ProgressReporter::Parts{progress, membership, [] { return "p:1"; },
+    kit.start<ProgressReporter>(kProgressPath, ProgressReporter::Parts{progress, membership, [this] { return chosen; },
                                                                        [](AppliedAdvanced) {}, [](MemberAdvanced) {},
                                                                        [this](MembersHeard news) {
                                                                          for (auto& each : news.members)
@@ -65,6 +65,7 @@ class ProgressReporterTest : public ::testing::Test {
   }
 
   static inline uint32_t seconds = 0;
+  NodeName chosen = "p:1";
   ReplicationProgress progress;
   Membership membership{"rs", "a:1"};
   std::vector<Heard> heard;
@@ -82,6 +83,25 @@ TEST_F(ProgressReporterTest, TellsTheTopologyOfEachSignOfLifeOverItsDistance) {
   kit.advance(2s);
   reportOfB(0);
   EXPECT_THAT(takeHeard(), ElementsAre(std::pair("b:1", 0))) << "b has heard nothing of c for long";
+}
+
+// A member is stopped by SIGSTOP, say: its connections stay, and nothing is answered.
+TEST_F(ProgressReporterTest, ANewSourceHearsAtOnceWhileAnEarlierOneDoesNotAnswer) {
+  chosen = "c:1";
+  const OpTime written{1, {++seconds, 1}};
+  progress.noteApplied(written);
+  kit.run();
+  reported.clear();
+  chosen = "p:1";
+  kit.node().tell(kit.address(kProgressPath), local(SourceChosen{}));
+  kit.run();
+  ASSERT_THAT(reported, testing::SizeIs(1));
+  EXPECT_EQ(reported.front().applied, written);
+  kit.advance(20s);
+  reported.clear();
+  progress.noteDurable(written);
+  kit.run();
+  EXPECT_THAT(reported, testing::SizeIs(1)) << "the end of the earlier report holds nothing up";
 }
 
 TEST_F(ProgressReporterTest, PassesSignsOfLifeOnAsLongAsTheyAreFresh) {

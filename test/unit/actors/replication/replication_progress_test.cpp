@@ -26,8 +26,15 @@ ReplicationProgress::Role role(bool leads, int64_t term = 1) {
 struct Progress : ::testing::Test {
   ReplicationProgress progress;
   int called = 0;
+  Status verdict;
   ReplicationProgress::Callback call() {
     return [this] { ++called; };
+  }
+  ReplicationProgress::Verdict judge() {
+    return [this](const Status& how) {
+      ++called;
+      verdict = how;
+    };
   }
 };
 
@@ -91,8 +98,8 @@ TEST_F(Progress, ForgetsMembersThatLeft) {
 
 TEST_F(Progress, CallsWaitersOnceWhenTheirTimeHasCome) {
   progress.setRole(role(true));
-  EXPECT_NE(progress.whenAcknowledged(at(1, 5), {.members = 2}, call()), 0u);
-  EXPECT_NE(progress.whenAcknowledged(at(1, 5), {.majority = true}, call()), 0u);
+  EXPECT_NE(progress.whenAcknowledged(at(1, 5), {.members = 2}, judge()), 0u);
+  EXPECT_NE(progress.whenAcknowledged(at(1, 5), {.majority = true}, judge()), 0u);
   EXPECT_NE(progress.whenApplied(at(1, 5).timestamp, call()), 0u);
   EXPECT_NE(progress.whenCommitted(at(1, 5).timestamp, call()), 0u);
   progress.noteApplied(at(1, 4));
@@ -109,12 +116,43 @@ TEST_F(Progress, CallsWaitersOnceWhenTheirTimeHasCome) {
   EXPECT_EQ(called, 5);
 }
 
+TEST_F(Progress, AWriteIsNotAwaitedByMoreMembersThanTheSetHasLeft) {  // OPL-012
+  progress.setRole(role(true));
+  progress.noteApplied(at(1, 5));
+  EXPECT_NE(progress.whenAcknowledged(at(1, 5), {.members = 3}, judge()), 0u);
+  EXPECT_NE(progress.whenAcknowledged(at(1, 5), {.members = 2}, judge()), 0u);
+  auto smaller = role(true);
+  std::erase_if(smaller.config.members, [](const auto& member) { return member.host == "b:1"; });
+  progress.setRole(smaller);
+  EXPECT_EQ(called, 1);
+  EXPECT_EQ(verdict.code(), ErrorCode::kUnsatisfiableWriteConcern);
+  progress.notePosition("c:1", everywhere(at(1, 5)));
+  EXPECT_EQ(called, 2) << "two are left";
+  EXPECT_TRUE(verdict.isOK());
+}
+
+TEST_F(Progress, AJournaledMajorityIsOnItsDisksWhereTheConfigCountsWhatIsApplied) {  // RDC-002
+  auto lax = role(true);
+  lax.config.writeConcernMajorityJournalDefault = false;
+  progress.setRole(lax);
+  EXPECT_NE(progress.whenAcknowledged(at(1, 5), {.majority = true, .journaled = true}, judge()), 0u);
+  progress.noteApplied(at(1, 5));
+  progress.notePosition("b:1", {at(1, 5), {}});
+  EXPECT_EQ(progress.commitPoint(), at(1, 5));
+  EXPECT_EQ(progress.whenAcknowledged(at(1, 5), {.majority = true}, judge()), 0u);
+  EXPECT_EQ(called, 1);
+  progress.noteDurable(at(1, 5));
+  EXPECT_EQ(called, 1) << "one disk is no majority";
+  progress.notePosition("b:1", everywhere(at(1, 5)));
+  EXPECT_EQ(called, 2);
+}
+
 TEST_F(Progress, WhatIsAcknowledgedIsSeenByMajorityReadsAtOnce) {  // RDC-001
   progress.setRole(role(true));
   progress.noteApplied(at(1, 5));
   progress.notePosition("b:1", everywhere(at(1, 5)));
   progress.notePosition("c:1", everywhere(at(1, 5)));
-  EXPECT_EQ(progress.whenAcknowledged(at(1, 5), {.majority = true}, call()), 0u);
+  EXPECT_EQ(progress.whenAcknowledged(at(1, 5), {.majority = true}, judge()), 0u);
   EXPECT_EQ(progress.majority(), at(1, 5).timestamp) << "though it is not on this member's own disk yet";
   EXPECT_EQ(progress.stable(), OpTime{});
 }
@@ -214,7 +252,8 @@ TEST_F(Progress, SurvivesManyThreads) {
     for (uint32_t i = 1; i <= kEnd; ++i) progress.notePosition("b:1", everywhere(at(1, i)));
   });
   threads.emplace_back([&] {
-    for (uint32_t i = 1; i <= kEnd; ++i) progress.whenAcknowledged(at(1, i), {.majority = true}, [&over] { ++over; });
+    for (uint32_t i = 1; i <= kEnd; ++i)
+      progress.whenAcknowledged(at(1, i), {.majority = true}, [&over](const Status&) { ++over; });
   });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(over, kEnd);

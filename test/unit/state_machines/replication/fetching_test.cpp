@@ -452,6 +452,16 @@ TEST(Fetching, AnOperatorHasAStaleMemberCopyAllAnew) {  // ISY-020
   EXPECT_FALSE(performed<SetMaintenance>(out)->on) << "it is in service again";
 }
 
+TEST(Fetching, AStaleMemberIsResyncedAlsoWhileItLooksForAnotherSource) {
+  for (Fetcher now : {choosing(), probing()}) {
+    now.document.maintenance = true;
+    const FetchOutcome out = after(now, Resync{});
+    EXPECT_EQ(phase(out), FetchPhase::kNeedsInitialSync);
+    EXPECT_TRUE(performed<NeedInitialSync>(out));
+    EXPECT_FALSE(refusedWith(out));
+  }
+}
+
 TEST(Fetching, AMemberThatCanCatchUpIsNotResynced) {  // ISY-020
   for (const Fetcher& now : {stopped(), choosing(), probing(), fetching()}) {
     const FetchOutcome out = after(now, Resync{});

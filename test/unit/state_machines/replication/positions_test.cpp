@@ -94,6 +94,20 @@ TEST(Acknowledgement, OfAMajorityIsTheCommitPoint) {
   EXPECT_TRUE(isSatisfied(ofThree(), {}, at(1, 9), at(1, 9), {.majority = true}));
 }
 
+TEST(Acknowledgement, OfAJournaledMajorityCountsVotersWithDataOnTheirDisks) {  // REP-044
+  const auto lax = ofThree(R"(, "writeConcernMajorityJournalDefault": false)");
+  Positions positions{{"a:1", everywhere(at(1, 9))}, {"b:1", {at(1, 9), at(1, 8)}}};
+  EXPECT_TRUE(isSatisfied(lax, positions, at(1, 9), at(1, 9), {.majority = true}));
+  EXPECT_FALSE(isSatisfied(lax, positions, at(1, 9), at(1, 9), {.majority = true, .journaled = true}));
+  positions["b:1"] = everywhere(at(1, 9));
+  EXPECT_TRUE(isSatisfied(lax, positions, at(1, 9), at(1, 9), {.majority = true, .journaled = true}));
+  EXPECT_FALSE(isSatisfied(lax, positions, at(1, 8), at(1, 9), {.majority = true, .journaled = true}));
+}
+
+TEST(Acknowledgement, OfAModeWithoutANameIsUnknown) {
+  EXPECT_EQ(checkSatisfiable(ofThree(), {.mode = ""}).code(), ErrorCode::kUnknownReplWriteConcern);
+}
+
 TEST(Acknowledgement, OfAModeCountsTheValuesOfEachTag) {
   const auto config = setOf(R"({"_id": 0, "host": "a:1", "tags": {"dc": "east", "disk": "ssd"}},
     {"_id": 1, "host": "b:1", "tags": {"dc": "east"}}, {"_id": 2, "host": "c:1", "tags": {"dc": "west"}})",

@@ -70,6 +70,13 @@ TEST(Rollback, ASourceThatFailsChangesNothing) {
   }
 }
 
+// After a start the commit point may not be known yet, and with it the term of what is stable.
+TEST(Rollback, WhatIsStableIsKeptAlsoBeforeItsTermIsKnown) {
+  const OpTime stable{0, at(7).timestamp};
+  EXPECT_EQ(phaseAfter(when(in(Phase::kComparing), found(at(6), at(9), stable))), Phase::kFailed);
+  EXPECT_EQ(phaseAfter(when(in(Phase::kComparing), found(at(8), at(9), stable))), Phase::kEntering);
+}
+
 TEST(Rollback, NothingIsUndoneWhereTheOtherIsOnlyAhead) {  // RBK-018
   const Outcome out = when(in(Phase::kComparing), found(at(9)));
   EXPECT_EQ(phaseAfter(out), Phase::kFollowing);
