@@ -8,6 +8,7 @@ from pymongo.write_concern import WriteConcern
 from replica_set_support import MAJORITY, Background, DistantMember, Member, Set, client_of, hash_of
 from support import SLOWNESS, eventually
 
+TOO_STALE, NEEDS_INITIAL_SYNC = 21279, 21281  # of the log
 
 def end_of_log(member, direction):
     """The time of the oldest (1) or newest (-1) entry of a member's log."""
@@ -128,8 +129,11 @@ class InitialSync(unittest.TestCase):
                 self.assertTrue(eventually(is_forgotten, 120))
             stale.start()
             self.assertTrue(eventually(lambda: stale.status()["myState"] == 3, 60), stale.log_tail(40))
+            self.assertEqual({line["s"] for line in stale.log_lines(TOO_STALE)}, {"W"})
+            self.assertLessEqual({line["s"] for line in stale.log_lines(NEEDS_INITIAL_SYNC)}, {"I"}, "when it was new")
             stale.command("resync")
             group.have_data(60)
+            self.assertEqual(stale.log_lines(NEEDS_INITIAL_SYNC)[-1]["s"], "W")
             self.assert_same(group)
 
     def test_a_primary_that_is_killed_before_anybody_copied_leads_again(self):
