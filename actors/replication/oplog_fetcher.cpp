@@ -10,6 +10,18 @@ namespace troupe::replication {
 
 namespace {
 
+using log::Severity;
+
+constexpr FetcherLine kRestarting{21275, Severity::kInfo, "Restarting the oplog cursor"};
+constexpr FetcherLine kChosen{21276, Severity::kInfo, "Sync source chosen"};
+constexpr FetcherLine kChoosingAnew{21277, Severity::kInfo, "Choosing a new sync source"};
+constexpr FetcherLine kDenied{21278, Severity::kInfo, "Sync source denied"};
+constexpr FetcherLine kTooStaleToCatchUp{21279, Severity::kWarning, "This member is too stale to catch up"};
+constexpr FetcherLine kHasDiverged{21280, Severity::kWarning, "This member has diverged"};
+constexpr FetcherLine kCopiesAnew{21281, Severity::kWarning, "This member needs an initial sync"};
+/// The same of one that has nothing yet, as every new member.
+constexpr FetcherLine kCopiesAtFirst{kCopiesAnew.id, Severity::kInfo, kCopiesAnew.message};
+
 FetchEnded endOf(const Fetch& fetch, FetchEnd how, std::string why) {
   return {fetch.source, how, false, std::move(why)};
 }
@@ -234,30 +246,35 @@ void OplogFetcher::transitioned(const machines::Outcome<Fetching>&) {
   before_ = snapshot();
 }
 
-void OplogFetcher::log(std::string_view message, const bson::Document& attributes) const {
-  if (parts_.log) parts_.log(message, attributes);
+void OplogFetcher::log(const FetcherLine& line, const bson::Document& attributes) const {
+  if (parts_.log) parts_.log(line, attributes);
+}
+
+void OplogFetcher::logDenials(const Fetching::Memory& was, const Fetching::Memory& is) const {
+  for (const auto& [host, why] : is.denied) {
+    if (was.denied.contains(host)) continue;
+    const auto period = std::chrono::duration_cast<std::chrono::seconds>(Fetching::denialOf(why)).count();
+    log(kDenied, bson::doc("host", host, "reason", machines::EnumNames<Denial>::name(why), "seconds",
+                           static_cast<int64_t>(period), "error", why_));
+  }
 }
 
 void OplogFetcher::logChange(const Snapshot<Fetching>& now) {
   const auto &was = before_.memory, &is = now.memory;
-  for (const auto& [host, why] : is.denied) {
-    if (was.denied.contains(host)) continue;
-    const auto period = std::chrono::duration_cast<std::chrono::seconds>(Fetching::denialOf(why)).count();
-    log("Sync source denied", bson::doc("host", host, "reason", machines::EnumNames<Denial>::name(why), "seconds",
-                                        static_cast<int64_t>(period), "error", why_));
-  }
+  logDenials(was, is);
   if (is.restarts > was.restarts)
-    log("Restarting the oplog cursor", bson::doc("syncSource", is.source, "restarts", is.restarts, "error", why_));
+    log(kRestarting, bson::doc("syncSource", is.source, "restarts", is.restarts, "error", why_));
   if (is.phase == was.phase) return;
   const char* meaning = Fetching::kPhases[is.phase].meaning;
   using enum Fetching::Phase;
   switch (is.phase) {
-    case kFetching: return log("Sync source chosen", bson::doc("syncSource", is.source));
-    case kTooStale: return log("This member is too stale to catch up", bson::doc("meaning", meaning));
-    case kDiverged: return log("This member has diverged", bson::doc("syncSource", is.source, "error", why_));
-    case kNeedsInitialSync: return log("This member needs an initial sync", bson::doc("syncSource", is.source));
+    case kFetching: return log(kChosen, bson::doc("syncSource", is.source));
+    case kTooStale: return log(kTooStaleToCatchUp, bson::doc("meaning", meaning));
+    case kDiverged: return log(kHasDiverged, bson::doc("syncSource", is.source, "error", why_));
+    case kNeedsInitialSync:
+      return log(is.own == OpTime() ? kCopiesAtFirst : kCopiesAnew, bson::doc("syncSource", is.source));
     case kChoosing:
-      if (was.phase == kFetching) log("Choosing a new sync source", bson::doc("previous", was.source, "reason", why_));
+      if (was.phase == kFetching) log(kChoosingAnew, bson::doc("previous", was.source, "reason", why_));
       return;
     case kProbing:
     case kEnding:

@@ -13,6 +13,7 @@
 #include "actors/replication/oplog_buffer.hpp"
 #include "actors/replication/remote_members.hpp"
 #include "actors/replication/source_log.hpp"
+#include "messaging/log/log.hpp"
 #include "state_machines/replication/fetching.hpp"
 
 namespace troupe::replication {
@@ -44,6 +45,13 @@ class FetcherState final : public machines::StateStore<Fetching::Document> {
   Fetching::Document document_;
 };
 
+/// A line of the node's log: what is always the same in it.
+struct FetcherLine {
+  int id = 0;
+  log::Severity severity = log::Severity::kInfo;
+  std::string_view message;
+};
+
 /// Parts of the node that the fetcher uses. All that is referred to outlives the actor; functions are called on it, and
 /// must not block.
 struct FetcherParts {
@@ -73,7 +81,7 @@ struct FetcherParts {
   /// Counts what is fetched. May be null.
   FetchFigures* figures = nullptr;
   /// Writes a line to the node's log. May be null.
-  std::function<void(std::string_view message, const bson::Document& attributes)> log;
+  std::function<void(const FetcherLine& line, const bson::Document& attributes)> log;
   /// Bytes that a source may have sent and that were not read yet.
   size_t credit = 8 * 1024 * 1024;
   /// After each transition: for simulations. May be null.
@@ -139,7 +147,8 @@ class OplogFetcher final : public machines::MachineHost<Fetching> {
 
   void answerStops();
   void logChange(const Snapshot<Fetching>& now);
-  void log(std::string_view message, const bson::Document& attributes) const;
+  void logDenials(const Fetching::Memory& was, const Fetching::Memory& is) const;
+  void log(const FetcherLine& line, const bson::Document& attributes) const;
 
   FetcherParts parts_;
   std::shared_ptr<Pull> pull_;  ///< the newest fetch; null: none yet

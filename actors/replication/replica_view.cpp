@@ -97,6 +97,12 @@ void appendMyself(bson::Builder& reply, const MemberConfig& member, const Replic
   reply.append("lastHeartbeatMessage", "");
 }
 
+/// A refusal comes first: the member may have begun to refuse before its last sign of life expires.
+std::string_view messageFor(const MemberView& member) {
+  if (!member.refusal.empty()) return member.refusal;
+  return member.isAlive() ? "" : "no sign of life within the election timeout";
+}
+
 void appendOther(bson::Builder& reply, const MemberConfig& config, const MemberView& member, const ReplicaView& view,
                  WallTime now) {
   const auto contact = view.contacts.find(member.host);
@@ -109,7 +115,7 @@ void appendOther(bson::Builder& reply, const MemberConfig& config, const MemberV
   reply.append("lastHeartbeat", bson::Date{millis(times.sentTo)});
   reply.append("lastHeartbeatRecv", bson::Date{millis(times.receivedFrom)});
   reply.append("pingMs", std::chrono::duration_cast<std::chrono::milliseconds>(times.roundTrip).count());
-  reply.append("lastHeartbeatMessage", member.isAlive() ? "" : "no sign of life within the election timeout");
+  reply.append("lastHeartbeatMessage", messageFor(member));
   appendSource(reply, *view.config(), member.source);
   reply.append("infoMessage", "");
   if (stateFor(member) == MemberState::kPrimary) appendElection(reply, member.electedAt);

@@ -148,8 +148,12 @@ void SyncStatus::appendDatabases(bson::Builder& to, int64_t now) const {
   to.close();
 }
 
-/// Of what the source counted; collections that have not been begun are known by the sizes of their databases only.
-void SyncStatus::appendCopied(bson::Builder& to, int64_t now) const {
+SyncStatus::Volume SyncStatus::volume() const {
+  const std::lock_guard lock(mutex_);
+  return volumeLocked();
+}
+
+SyncStatus::Volume SyncStatus::volumeLocked() const {
   int64_t wanted = 0, copied = 0;
   for (const auto& [name, database] : databases_) {
     int64_t known = 0;
@@ -159,6 +163,11 @@ void SyncStatus::appendCopied(bson::Builder& to, int64_t now) const {
     }
     wanted += database.isDone ? known : std::max(known, database.bytes);
   }
+  return {wanted, copied, !attempts_.empty() && attempts_.back().span.end == 0};
+}
+
+void SyncStatus::appendCopied(bson::Builder& to, int64_t now) const {
+  const auto [wanted, copied, isCopying] = volumeLocked();
   to.append("approxTotalDataSize", wanted).append("approxTotalBytesCopied", copied);
   const int64_t took = attempts_.empty() ? 0 : attempts_.back().span.millis(now);
   if (copied > 0 && span_.end == 0)

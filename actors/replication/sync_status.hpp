@@ -58,6 +58,13 @@ class SyncStatus {
     int64_t completed = 0, failedAttempts = 0, failures = 0;
   };
   Counts counts() const;
+  /// Of the copy that goes on, or of the last one: collections that have not been begun count with their databases'
+  /// sizes.
+  struct Volume {
+    int64_t wanted = 0, copied = 0;
+    bool isCopying = false;
+  };
+  Volume volume() const;
 
   /// Empty when there was none in this life of the node.
   bson::Document toBson(bson::Date now) const;
@@ -92,6 +99,7 @@ class SyncStatus {
   void noteWaiting(const char* what, int more);
   void appendDatabases(bson::Builder& to, int64_t now) const;
   void appendCopied(bson::Builder& to, int64_t now) const;
+  Volume volumeLocked() const;
 
   mutable std::mutex mutex_;
   Span span_;

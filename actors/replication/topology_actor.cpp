@@ -42,6 +42,12 @@ bool membersLookTheSame(const ReplicaView& a, const ReplicaView& b) {
       });
 }
 
+std::string refusalOf(const ReplicaView& view, const NodeName& host) {
+  const auto& members = view.topology.memory.members;
+  const auto found = std::ranges::find(members, host, &MemberView::host);
+  return found == members.end() ? std::string() : found->refusal;
+}
+
 bool hears(const Snapshot<Topology>& now, const NodeName& host) {
   const auto& members = now.memory.members;
   return std::any_of(members.begin(), members.end(), [&](const auto& m) { return m.host == host && m.isAlive(); });
@@ -351,6 +357,12 @@ void TopologyActor::transitioned(const machines::Outcome<Topology>& outcome) {
   answerMessage(outcome);
 }
 
+void TopologyActor::reportRefusals(const ReplicaView& next) const {
+  if (!parts_.refusalChanged) return;
+  for (const MemberView& member : next.topology.memory.members)
+    if (member.refusal != refusalOf(shown_, member.host)) parts_.refusalChanged(member.host, member.refusal);
+}
+
 void TopologyActor::publish() {
   ReplicaView next = shown_;
   next.topology = snapshot();
@@ -358,6 +370,7 @@ void TopologyActor::publish() {
   const bool changed = !looksTheSame(shown_, next), membersChanged = !membersLookTheSame(shown_, next);
   // What learns of the new role must not find this one's right to write still given (state_transition.hpp).
   if (shown_.isWritable() && !next.isWritable() && parts_.refuseWrites) parts_.refuseWrites();
+  reportRefusals(next);
   shown_ = next;
   parts_.membership->publish(std::move(next));
   if (changed && parts_.changed) parts_.changed(shown_);

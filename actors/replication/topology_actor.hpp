@@ -19,6 +19,8 @@ struct TopologyParts {
   std::function<void(const ReplicaView&)> changed;
   /// Told when another member serves data that did not, or no longer, and clients see no change. May be null.
   std::function<void(const ReplicaView&)> membersChanged;
+  /// Told when another member refuses heartbeats, for another reason than before, or no longer (empty). May be null.
+  std::function<void(const NodeName& host, const std::string& refusal)> refusalChanged;
   /// Outcome of ending the operations that began under the old role.
   struct Interrupted {
     int64_t killed = 0, left = 0;
@@ -114,6 +116,7 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   void lost(const Down& down);
   void updatePeers();
   void publish();
+  void reportRefusals(const ReplicaView& next) const;
 
   TopologyParts parts_;
   std::map<OpenCommand, Context> open_;

@@ -69,6 +69,16 @@ void takeIn(Turn& t, const Report& report) {
   if (t.isLeading()) proceedWithReconfig(t);
 }
 
+Status notOfTheSet(const NodeName& host, const std::string& its, const std::string& other) {
+  return {ErrorCode::kInconsistentReplicaSetNames, fmt::format("{} is in the set {}, not in {}", host, its, other)};
+}
+
+/// Why the sender of a reply is no member of this node's set; OK: it is one.
+Status refusalOf(const Turn& t, const HeartbeatReply& reply) {
+  if (!reply.refusal.isOK() || reply.setName == t.doc.setName) return reply.refusal;
+  return notOfTheSet(reply.sender.from, reply.setName, t.doc.setName);
+}
+
 }  // namespace
 
 Report reportFor(const Turn& t, const NodeName& to) {
@@ -104,8 +114,7 @@ void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request) {
   reply.setName = t.doc.setName;
   reply.sentAt = request.sentAt;
   if (request.setName != t.doc.setName) {
-    reply.refusal = Status(ErrorCode::kInconsistentReplicaSetNames,
-                           fmt::format("{} is in the set {}, not in {}", request.to, t.doc.setName, request.setName));
+    reply.refusal = notOfTheSet(request.to, t.doc.setName, request.setName);
     return t.send(sender, std::move(reply));
   }
   if (t.mem.phase == Phase::kInitiating && request.sender.config.version == 0) {
@@ -146,7 +155,9 @@ std::optional<HeartbeatReply> answerUnheard(const Snapshot<Topology>& now, const
 
 void onHeartbeatReply(Turn& t, const HeartbeatReply& reply) {
   if (t.mem.phase == Phase::kInitiating) return onMemberOfNewSet(t, reply);
-  if (!reply.refusal.isOK() || reply.setName != t.doc.setName) return;
+  const Status refusal = refusalOf(t, reply);
+  noteRefusal(t, reply.sender.from, refusal);
+  if (!refusal.isOK()) return;
   takeIn(t, reply.sender);
   heedSource(t, reply.sender);
   if (reply.newer) learnConfig(t, *reply.newer, reply.to);

@@ -87,6 +87,11 @@ void note(Turn& t, const Report& report) {
   for (const Heard& other : report.others) noteOther(t, other);
 }
 
+void noteRefusal(Turn& t, const NodeName& host, const Status& refusal) {
+  MemberView* v = t.view(host);
+  if (v) v->refusal = refusal.isOK() ? std::string() : refusal.toString();
+}
+
 void onMembersHeard(Turn& t, const MembersHeard& report) {
   if (!t.self()) return;
   for (const Heard& each : report.members) {
@@ -101,7 +106,11 @@ void onMembersHeard(Turn& t, const MembersHeard& report) {
 void onLivenessTimeout(Turn& t, const LivenessTimeout& event) {
   MemberView* v = t.view(event.host);
   if (!v || v->heard.erase(event.distance) == 0) return;
-  if (!v->isAlive()) *v = nothingKnownOf(event.host);
+  if (!v->isAlive()) {
+    std::string refusal = std::move(v->refusal);  // what refuses is there, and is no member
+    *v = nothingKnownOf(event.host);
+    v->refusal = std::move(refusal);
+  }
   if (event.distance == 0) onMemberGone(t, event.host);
   if (t.isLeading() && !seesMajority(t.now())) stepDown(t, "nothing was heard of a majority for the election timeout");
 }
@@ -111,6 +120,7 @@ void onUnreachable(Turn& t, const Unreachable& event) {
   if (!v) return;
   const bool wasPrimary = primaryOf(t.now()) == event.host;
   v->state = MemberState::kDown;
+  v->refusal.clear();  // nothing is there that refuses
   if (t.mem.hearsay && t.mem.hearsay->primary == event.host) t.mem.hearsay.reset();
   onMemberGone(t, event.host);
   passHandoffOn(t, event.host);

@@ -18,6 +18,9 @@ void hear(Turn& t, const NodeName& host, int distance);
 /// Takes over what a member says of itself and of others. (REP-040, REP-049, REP-050)
 void note(Turn& t, const Report& report);
 
+/// Keeps why a member refuses this node's heartbeats: a refusal is no sign of life. OK: it does not.
+void noteRefusal(Turn& t, const NodeName& host, const Status& refusal);
+
 /// Reports of positions are signs of life, too, of all whom they list. (REP-050, REP-052)
 void onMembersHeard(Turn& t, const MembersHeard& report);
 

@@ -36,6 +36,7 @@ struct MemberView {
   /// die.
   std::set<int32_t> heard;
   bson::Date electedAt;  ///< as primary, as it says; zero: not known
+  std::string refusal;   ///< why its last answer refused this node's heartbeat; empty: it did not, or nothing is there
 
   bool isAlive() const { return !heard.empty(); }
   bool operator==(const MemberView&) const = default;
@@ -205,7 +206,7 @@ bool isPlausibleTerm(const Snapshot<Topology>& now, int64_t term);
 
 TROUPE_DESCRIBE(troupe::replication::LastVote, 0, term, candidate)
 TROUPE_DESCRIBE(troupe::replication::MemberView, 0, host, state, term, applied, durable, source, config, heard,
-                electedAt)
+                electedAt, refusal)
 TROUPE_DESCRIBE(troupe::replication::StepDownAttempt, 0, force, stepDownPeriod, handoff, writesEnded, number)
 TROUPE_DESCRIBE(troupe::replication::Handoff, 0, asked, unwilling)
 TROUPE_DESCRIBE(troupe::replication::Hearsay, 0, primary, isBelieved)

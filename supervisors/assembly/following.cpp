@@ -202,8 +202,10 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
   };
   parts.endCatchUp = [&server](int64_t term) { endCatchUp(server, term); };
   parts.observe = [&server](const auto& now, const auto&) { noteSource(server, replication::syncSourceOf(now)); };
-  parts.log = [&server](std::string_view message, const bson::Document& attributes) {
-    server.log.info(Component::kReplication, 21275, "fetcher", message, attributes);
+  parts.log = [&server](const replication::FetcherLine& line, const bson::Document& attributes) {
+    if (line.severity == log::Severity::kWarning)
+      server.log.warning(Component::kReplication, line.id, "fetcher", line.message, attributes);
+    else server.log.info(Component::kReplication, line.id, "fetcher", line.message, attributes);
   };
   return parts;
 }

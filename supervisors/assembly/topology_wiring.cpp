@@ -50,6 +50,14 @@ void tellServices(Node& node, const std::vector<Service>& services, const replic
     if (service.primaryOnly) node.tell(node.address(servicePath(service.name)), role);
 }
 
+void logRefusal(server::ServerContext& server, const replication::NodeName& host, const std::string& refusal) {
+  if (refusal.empty())
+    return server.log.warning(Component::kReplication, 21283, "topology",
+                              "A member no longer refuses this node's heartbeats", bson::doc("host", host));
+  server.log.warning(Component::kReplication, 21282, "topology", "A member refuses this node's heartbeats",
+                     bson::doc("host", host, "refusal", refusal));
+}
+
 }  // namespace
 
 replication::TopologyParts wireTopology(server::ServerContext& server, std::shared_ptr<machines::StorageAccess> storage,
@@ -70,6 +78,9 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
   };
   // Its source may have frozen: no connection tells.
   topology.membersChanged = [role](const replication::ReplicaView& now) { role->placeChanged(now); };
+  topology.refusalChanged = [&server](const replication::NodeName& host, const std::string& refusal) {
+    logRefusal(server, host, refusal);
+  };
   topology.holdsData = [&server, told = false]() mutable {
     const bool held = holdsData(server);
     if (held && !std::exchange(told, true))

@@ -55,6 +55,23 @@ void addElections(MetricSet& m, const replication::ReplicaView& view, const Metr
             figures["numStepDowns"].toDouble(), set);
 }
 
+/// A start begins to count anew; a sync that is given up ends the process.
+void addInitialSync(MetricSet& m, const replication::SyncStatus& status, const MetricSet::Labels& set) {
+  const auto counts = status.counts();
+  m.counter("troupe_replica_initial_sync_failed_attempts_total",
+            "attempts to copy the data of another member that failed", static_cast<double>(counts.failedAttempts), set);
+  m.counter("troupe_replica_initial_syncs_completed_total", "initial syncs after which the member had its data",
+            static_cast<double>(counts.completed), set);
+  m.counter("troupe_replica_initial_syncs_given_up_total", "initial syncs of which all attempts failed",
+            static_cast<double>(counts.failures), set);
+  const auto volume = status.volume();
+  m.gauge("troupe_replica_initial_sync_wanted_bytes",
+          "approximate size of the data that the present attempt copies; 0 while there is none",
+          volume.isCopying ? static_cast<double>(volume.wanted) : 0, set);
+  m.gauge("troupe_replica_initial_sync_copied_bytes", "how much of it is copied",
+          volume.isCopying ? static_cast<double>(volume.copied) : 0, set);
+}
+
 }  // namespace
 
 void addReplicaMetrics(MetricSet& metrics, const replication::Membership& membership) {
@@ -63,6 +80,7 @@ void addReplicaMetrics(MetricSet& metrics, const replication::Membership& member
   addRole(metrics, *view, set);
   addMembers(metrics, *view, set);
   addElections(metrics, *view, set);
+  addInitialSync(metrics, *membership.syncStatus(), set);
 }
 
 }  // namespace troupe::supervisors

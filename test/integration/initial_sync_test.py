@@ -9,7 +9,7 @@ from replica_set_support import MAJORITY, Background, DistantMember, Member, Par
 from support import SLOWNESS, eventually
 
 OVER = "The initial sync is over"
-
+TOO_STALE, NEEDS_INITIAL_SYNC = 21279, 21281  # of the log
 
 def end_of_log(member, direction):
     """The time of the oldest (1) or newest (-1) entry of a member's log."""
@@ -122,8 +122,12 @@ class InitialSync(unittest.TestCase):
             stale.kill()
             self.forget(end_of_log(group.primary(), -1), group.primary(), group.others(stale))
             stale.start()
-            self.resync(stale)
+            self.await_staleness(stale)
+            self.assertEqual({line["s"] for line in stale.log_lines(TOO_STALE)}, {"W"})
+            self.assertLessEqual({line["s"] for line in stale.log_lines(NEEDS_INITIAL_SYNC)}, {"I"}, "when it was new")
+            stale.command("resync")
             group.have_data(60)
+            self.assertEqual(stale.log_lines(NEEDS_INITIAL_SYNC)[-1]["s"], "W")
             self.assert_same(group)
 
     def forget(self, newest, primary, members):
@@ -134,10 +138,8 @@ class InitialSync(unittest.TestCase):
                 return all(end_of_log(m, 1) > newest for m in members)
             self.assertTrue(eventually(is_forgotten, 120))
 
-    def resync(self, stale):
-        """Refused while it asks another member that it has just heard of."""
-        self.assertTrue(eventually(lambda: stale.status()["myState"] == 3, 60), stale.log_tail(40))
-        self.assertTrue(eventually(lambda: stale.ask("resync")["ok"] == 1), stale.log_tail(40))
+    def await_staleness(self, member):
+        self.assertTrue(eventually(lambda: member.status()["myState"] == 3, 60), member.log_tail(40))
 
     def test_a_diverged_member_that_nobody_has_the_history_for_is_stale_and_is_resynced(self):
         """What it wrote alone cannot be undone: where its branch begins is forgotten."""
@@ -151,7 +153,8 @@ class InitialSync(unittest.TestCase):
             parted.await_successor()
             self.forget(end_of_log(parted.old, -1), parted.new, parted.rest)
             parted.mend()
-            self.resync(parted.old)
+            self.await_staleness(parted.old)
+            parted.old.command("resync")
             group.have_data(60)
             self.assert_same(group)
             self.assertNotIn("alone", [d["_id"] for d in documents_of(parted.old)])

@@ -8,6 +8,7 @@ from replica_set_support import Member, Set
 from support import Server, eventually
 
 NODE_WITH_DATA = 110
+REFUSED, REFUSED_NO_LONGER = 21282, 21283  # of the log
 
 
 class JoiningTest(unittest.TestCase):
@@ -46,8 +47,31 @@ class JoiningTest(unittest.TestCase):
             sent = primary.view_of(other)["lastHeartbeat"]
             self.assertTrue(eventually(lambda: (primary.view_of(other)["lastHeartbeat"] - sent).total_seconds() > 2))
             self.assertEqual(other.ask("replSetGetStatus")["codeName"], "NotYetInitialized")
+            self.assertIn("has data of its own", primary.view_of(other)["lastHeartbeatMessage"])
             self.assertIn("This node holds data", other.log())
             self.assert_kept(other)
+
+    def test_a_node_of_another_set_is_named_in_status_and_log(self):
+        stranger = Member()
+        self.addCleanup(stranger.discard)
+        stranger.options[stranger.options.index("rs")] = "other"
+        stranger.start()
+        with Set(1) as group:
+            primary = group.initiate()
+            group.reconfigure(lambda c: c["members"].append({"_id": 1, "host": stranger.name, "priority": 0, "votes": 0}))
+            wanted = f"{stranger.name} is in the set other, not in rs"
+            self.assertTrue(eventually(lambda: wanted in primary.view_of(stranger)["lastHeartbeatMessage"]), primary.view_of(stranger))
+            refused, = primary.log_lines(REFUSED)
+            self.assertEqual((refused["s"], refused["attr"]["host"]), ("W", stranger.name))
+            self.assertIn(wanted, refused["attr"]["refusal"])
+            self.assertEqual(primary.log_lines(REFUSED_NO_LONGER), [])
+            self.assertEqual(stranger.stop(), 0)
+            stranger.wipe()
+            stranger.options[stranger.options.index("other")] = "rs"
+            stranger.start()
+            self.assertTrue(eventually(lambda: primary.view_of(stranger)["stateStr"] == "SECONDARY", 60), primary.view_of(stranger))
+            self.assertEqual(primary.view_of(stranger)["lastHeartbeatMessage"], "")
+            self.assertEqual(len(primary.log_lines(REFUSED_NO_LONGER)), 1)
 
     def test_the_data_of_the_node_that_is_given_the_config_are_those_of_the_set(self):
         with Set(2) as group:

@@ -1,4 +1,5 @@
 """What every integration test needs: a server process of its own, and a client that sees single bytes."""
+import json
 import os
 import random
 import shutil
@@ -143,6 +144,11 @@ class Server:
 
     def log(self):
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def log_lines(self, number):
+        """The lines of the log with that id, as documents."""
+        lines = (json.loads(line) for line in self.log().splitlines() if line.startswith("{"))
+        return [line for line in lines if line["id"] == number]
 
     def log_tail(self, lines=20):
         return "\n".join(line[:300] for line in self.log().splitlines()[-lines:])

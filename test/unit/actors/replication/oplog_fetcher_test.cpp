@@ -1,5 +1,9 @@
 #include "actors/replication/oplog_fetcher.hpp"
 
+#include <gmock/gmock.h>
+
+#include <set>
+
 #include "messaging/bson/json.hpp"
 #include "test/unit/actors/kernel/kernel_fixture.hpp"
 #include "test/unit/actors/replication/fake_members.hpp"
@@ -9,6 +13,7 @@ namespace {
 
 using FetchPhase = Fetching::Phase;
 using ::testing::Contains;
+using ::testing::Pair;
 
 /// A member that has applied up to second 5 of a log; "p" leads, "s" is a nearer secondary. Both have seconds 1 to 10.
 class OplogFetcherTest : public KernelTest {
@@ -45,7 +50,10 @@ class OplogFetcherTest : public KernelTest {
       return noting("copied");
     };
     parts.setMaintenance = [this](bool on) { return noting(on ? "maintenance" : "no maintenance"); };
-    parts.log = [this](std::string_view message, const bson::Document&) { lines.emplace_back(message); };
+    parts.log = [this](const FetcherLine& line, const bson::Document&) {
+      lines.emplace_back(line.message);
+      written.emplace(line.id, line.severity);
+    };
     parts.figures = &figures;
     parts.observe = [this](const Snapshot<Fetching>& now, const auto&) { seen = now; };
     return parts;
@@ -113,6 +121,7 @@ class OplogFetcherTest : public KernelTest {
   OpTime applied = entryAt(5), rolledBackTo;
   OpTime copiedUpTo;  ///< by an initial sync
   std::vector<std::string> notes, lines;
+  std::set<std::pair<int, log::Severity>> written;  ///< ids and severities of these lines
   Snapshot<Fetching> seen;
 };
 
@@ -210,6 +219,7 @@ TEST_F(OplogFetcherTest, RollsBackWhenItsNewestEntryIsNotTheSources) {
   // The buffer is opened when it follows, and again when it goes on after the rollback.
   EXPECT_EQ(notes, (std::vector<std::string>{"drained", "opened", "rolled back by s", "drained", "opened"}));
   EXPECT_EQ(taken(), range(6, 10));
+  EXPECT_THAT(written, Contains(Pair(21280, log::Severity::kWarning)));
 }
 
 /// The buffer is closed for the rollback: opened by a look that began before, it would take entries, and the applier
@@ -248,7 +258,7 @@ TEST_F(OplogFetcherTest, IsTooStaleUntilASourceHasTheHistory) {  // REP-008, REP
   follow();
   EXPECT_EQ(phase(), FetchPhase::kTooStale);
   EXPECT_TRUE(hasNote("maintenance"));
-  EXPECT_EQ(lines.back(), "This member is too stale to catch up");
+  EXPECT_THAT(written, Contains(Pair(21279, log::Severity::kWarning)));
   EXPECT_TRUE(taken().empty());
   node.advance(30s);
   EXPECT_EQ(phase(), FetchPhase::kTooStale);
@@ -258,6 +268,15 @@ TEST_F(OplogFetcherTest, IsTooStaleUntilASourceHasTheHistory) {  // REP-008, REP
   EXPECT_EQ(phase(), FetchPhase::kFetching);
   EXPECT_EQ(notes.back(), "no maintenance");
   EXPECT_EQ(taken(), range(6, 10));
+}
+
+TEST_F(OplogFetcherTest, WarnsOfDataThatAnOperatorHasReplaced) {
+  copiedUpTo = entryAt(7);
+  for (const char* host : {"p", "s"})
+    members.logs[host].entries.erase(members.logs[host].entries.begin(), members.logs[host].entries.begin() + 6);
+  follow();
+  EXPECT_TRUE(tell(Resync{}).isOK());
+  EXPECT_THAT(written, Contains(Pair(21281, log::Severity::kWarning)));
 }
 
 TEST_F(OplogFetcherTest, ASourceThatForgetsWhileItIsOpenedIsNotTakenForADivergedOne) {
@@ -277,6 +296,8 @@ TEST_F(OplogFetcherTest, OpensABrokenCursorThreeTimesAndThenChoosesAnother) {
   EXPECT_EQ(log.opened, 4);
   EXPECT_EQ(seen.memory.source, "p");
   EXPECT_EQ(std::count(lines.begin(), lines.end(), "Restarting the oplog cursor"), 3);
+  for (const int id : {21275, 21276, 21277, 21278})  // restarts, choices, choices anew, denials
+    EXPECT_THAT(written, Contains(Pair(id, log::Severity::kInfo)));
   EXPECT_EQ(taken(), range(6, 10));
 }
 
@@ -447,6 +468,7 @@ TEST_F(OplogFetcherTest, AFreshMemberGoesOnFromWhatItHasCopied) {
   follow();
   EXPECT_THAT(notes, Contains("copied"));
   EXPECT_EQ(taken(), range(8, 10));
+  EXPECT_THAT(written, Contains(Pair(21281, log::Severity::kInfo))) << "every new member does so";
 }
 
 TEST_F(OplogFetcherTest, AFreshMemberFetchesNothingBeforeItHasData) {

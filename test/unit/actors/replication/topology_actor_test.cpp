@@ -1,5 +1,6 @@
 #include "actors/replication/topology_actor.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "actors/machines/message_binding.hpp"
@@ -187,6 +188,36 @@ TEST_F(WithAnotherMember, AnswersHeartbeatsWhileItsDocumentCannotBeWritten) {
   for (const HeartbeatReply& reply : late)
     EXPECT_EQ(reply.sentAt, 0) << "it was answered at once: this measures no way";
   EXPECT_TRUE(config().members[1].hidden);
+}
+
+TEST_F(WithAnotherMember, ShowsAndLogsWhyItIsRefused) {
+  const auto shownMessage = [this] {
+    const auto status = server.run(parse(R"({"replSetGetStatus": 1})"), "admin");
+    return std::string(status.view().at("members.1.lastHeartbeatMessage").toStringOr("missing"));
+  };
+  const auto warnings = [this](int64_t id) {
+    return std::ranges::count_if(server.server->log.recentLines(), [&](const std::string& line) {
+      const bson::Document written = parse(line);
+      return written["s"].toStringOr() == "W" && written["id"].toInt64() == id;
+    });
+  };
+  server.node.advance(std::chrono::seconds(30));
+  EXPECT_EQ(shownMessage(), "no sign of life within the election timeout");
+  HeartbeatReply reply;
+  reply.sender = heartbeat().sender;
+  reply.to = "n1:1";
+  reply.setName = "other";
+  reply.refusal = Status(ErrorCode::kInconsistentReplicaSetNames, "n2:1 is in the set other, not in rs");
+  for (int i = 0; i < 3; ++i) hear(reply);
+  EXPECT_EQ(shownMessage(), "InconsistentReplicaSetNames: n2:1 is in the set other, not in rs");
+  EXPECT_EQ(warnings(21282), 1) << "only when it changes";
+  EXPECT_EQ(warnings(21283), 0);
+  reply.refusal = Status();
+  reply.setName = "rs";
+  for (int i = 0; i < 3; ++i) hear(reply);
+  EXPECT_EQ(shownMessage(), "");
+  EXPECT_EQ(warnings(21282), 1);
+  EXPECT_EQ(warnings(21283), 1);
 }
 
 TEST_F(WithAnotherMember, SaysWhenItWasElected) {  // REP-038

@@ -74,6 +74,48 @@ TEST(Heartbeats, AreRefusedByANodeOfAnotherSet) {  // REP-037
   EXPECT_EQ(primaryOf(out.next), "");
 }
 
+/// The answer of "b:1", started for another set, to a heartbeat of "a:1".
+HeartbeatReply refusalOfAnotherSet() {
+  Snapshot<Topology> stranger = memberOf(kConfig, "b:1");
+  stranger.document.setName = "other";
+  return answer(when(stranger, requestFrom(memberOf(kConfig, "a:1"), "b:1")));
+}
+const std::string kOfAnotherSet = "InconsistentReplicaSetNames: b:1 is in the set other, not in rs";
+
+TEST(Heartbeats, ThatAreRefusedLeaveTheReasonBehind) {
+  Snapshot<Topology> now = memberOf(kConfig, "a:1");
+  viewOf(now, "b:1").heard.clear();
+  now = when(now, refusalOfAnotherSet()).next;
+  EXPECT_EQ(viewOf(now, "b:1").refusal, kOfAnotherSet);
+  EXPECT_EQ(viewOf(now, "c:1").refusal, "");
+  EXPECT_FALSE(viewOf(now, "b:1").isAlive()) << "a refusal is no sign of life";
+  HeartbeatReply withData = refusalOfAnotherSet();
+  withData.refusal = Status(ErrorCode::kCannotInitializeNodeWithData, "b:1 has data of its own");
+  now = when(now, withData).next;
+  EXPECT_EQ(viewOf(now, "b:1").refusal, "CannotInitializeNodeWithData: b:1 has data of its own") << "the last one";
+  now = when(now, shown(memberOf(kConfig, "b:1"), "a:1")).next;
+  EXPECT_EQ(viewOf(now, "b:1").refusal, "") << "it has been taken in";
+}
+
+TEST(Heartbeats, ThatAnotherSetAnswersAreRefused) {
+  HeartbeatReply reply = shown(memberOf(kConfig, "b:1", Phase::kPrimary, 9), "a:1");
+  reply.setName = "other";
+  const Outcome out = when(memberOf(kConfig, "a:1"), reply);
+  Snapshot<Topology> now = out.next;
+  EXPECT_EQ(viewOf(now, "b:1").refusal, kOfAnotherSet);
+  EXPECT_EQ(now.memory.term, 3);
+  EXPECT_EQ(primaryOf(now), "");
+}
+
+TEST(Heartbeats, OfWhichARefusalIsKeptWhenTheMemberIsForgotten) {
+  Snapshot<Topology> now = when(memberOf(kConfig, "a:1"), refusalOfAnotherSet()).next;
+  now = when(now, LivenessTimeout{"b:1", 0}).next;
+  EXPECT_FALSE(viewOf(now, "b:1").isAlive());
+  EXPECT_EQ(viewOf(now, "b:1").refusal, kOfAnotherSet) << "it goes on refusing";
+  now = when(now, Unreachable{"b:1"}).next;
+  EXPECT_EQ(viewOf(now, "b:1").refusal, "") << "nothing is there any more";
+}
+
 TEST(Heartbeats, AreAnsweredWithWhatTheReceiverIsAndHas) {  // REP-038
   Snapshot<Topology> now = memberOf(kConfig, "b:1");
   now.memory.applied = opTime(3, 7);

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <regex>
+#include <string>
+
 #include "actors/replication/replica_view.hpp"
 
 namespace troupe::supervisors {
@@ -69,6 +73,52 @@ TEST(ReplicaMetrics, CountElectionsByReasonAndStepDowns) {
   EXPECT_THAT(text, HasSubstr("troupe_replica_elections_won_total{set=\"rs\",reason=\"freezeTimeout\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("troupe_replica_elections_called_total{set=\"rs\",reason=\"electionTimeout\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("troupe_replica_step_downs_total{set=\"rs\"} 1\n"));
+}
+
+/// The samples of an initial sync, by name.
+std::map<std::string, std::string> samplesOf(const replication::Membership& membership) {
+  MetricSet metrics;
+  addReplicaMetrics(metrics, membership);
+  const std::string text = metrics.text();
+  std::map<std::string, std::string> samples;
+  const std::regex sample(R"x(\ntroupe_replica_initial_(\w+)\{set="rs"\} (\S+))x");
+  for (std::sregex_iterator at(text.begin(), text.end(), sample), end; at != end; ++at) samples[(*at)[1]] = (*at)[2];
+  return samples;
+}
+using Samples = std::map<std::string, std::string>;
+Samples samples(const char* failed, const char* completed, const char* givenUp, const char* wanted,
+                const char* copied) {
+  return {{"sync_failed_attempts_total", failed},
+          {"syncs_completed_total", completed},
+          {"syncs_given_up_total", givenUp},
+          {"sync_wanted_bytes", wanted},
+          {"sync_copied_bytes", copied}};
+}
+
+TEST(ReplicaMetrics, TellOfInitialSyncs) {
+  replication::Membership membership("rs", "n1:1");
+  replication::SyncStatus& status = *membership.syncStatus();
+  EXPECT_EQ(samplesOf(membership), samples("0", "0", "0", "0", "0"));
+  status.begin({1});
+  status.beginAttempt("n2:1", {2});
+  status.addDatabase("app", 1000);
+  status.addDatabase("more", 500);
+  status.beginDatabase("app", 2, {3});
+  status.beginCollection("app", "app.one", 10, 600, {4});
+  status.noteBatch("app", "app.one", 5, 300);
+  EXPECT_EQ(samplesOf(membership), samples("0", "0", "0", "1500", "300"));
+  status.noteBatch("app", "app.one", 10, 900);
+  EXPECT_EQ(samplesOf(membership), samples("0", "0", "0", "1700", "1200")) << "it has grown since";
+  status.endAttempt("the source has gone", {5});
+  EXPECT_EQ(samplesOf(membership), samples("1", "0", "0", "0", "0")) << "nothing is copied before the next attempt";
+  status.beginAttempt("n3:1", {6});
+  status.addDatabase("app", 1000);
+  EXPECT_EQ(samplesOf(membership), samples("1", "0", "0", "1000", "0"));
+  status.endAttempt(replication::SyncStatus::kSucceeded, {7});
+  status.end({7});
+  EXPECT_EQ(samplesOf(membership), samples("1", "1", "0", "0", "0"));
+  status.giveUp();
+  EXPECT_EQ(samplesOf(membership)["syncs_given_up_total"], "1");
 }
 
 }  // namespace
