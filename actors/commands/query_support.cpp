@@ -208,16 +208,16 @@ Task<Status> fillNextBatch(Request& request, ClientCursor& cursor, BatchLimit li
 Task<Status> fillWhenThereAreNews(Request& request, ClientCursor& cursor, BatchLimit limit,
                                   std::chrono::milliseconds patience, BatchState& state) {
   const TimePoint until = request.operation().started() + patience;
-  const bson::Uuid collection = cursor.tail->collection;
+  const NewsSource source = cursor.tail->news;
   for (;;) {
-    const int64_t known = request.server().cappedWaiters.newsOf(collection);
+    const int64_t known = request.server().cappedWaiters.newsOf(source);
     if (Status status = co_await fillNextBatch(request, cursor, limit, state); !status.isOK()) co_return status;
     if (state.returned > 0 || state.exhausted) {
       cursor.tail->pace.answered(request.server().node.environment().now(), known);
       co_return Status::OK();
     }
     suspend(request.operation(), *cursor.stream);
-    const auto news = co_await awaitNews(request, collection, known, {until, cursor.tail->pace.isQuick()});
+    const auto news = co_await awaitNews(request, source, known, {until, cursor.tail->pace.isQuick()});
     if (!news.isOK()) co_return news.status();
     if (!*news) co_return Status::OK();
   }

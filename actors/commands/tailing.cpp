@@ -6,6 +6,7 @@
 #include "actors/server/server_context.hpp"
 #include "actors/storage/interruptible_wait.hpp"
 #include "messaging/errors/co_status.hpp"
+#include "storage/oplog/oplog_collection.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -37,6 +38,13 @@ StatusWith<bool> wantsTailable(const Request& request, const storage::Collection
   return true;
 }
 
+/// Other collections of the database local are not replicated: whoever reads them sees each write at once.
+NewsSource newsFor(const Request& request, const storage::Collection& collection) {
+  const bool ofMajority = request.operation().recoveryUnit().readSource() == storage::ReadSource::kMajority;
+  const bool committed = collection.ns().isReplicated() || collection.ns() == storage::oplogName();
+  return {collection.uuid(), ofMajority && committed};
+}
+
 StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& getMore, const ClientCursor& cursor) {
   const auto limit = getMore.arg("maxTimeMS");
   if (!cursor.tail || !cursor.tail->awaitData) {
@@ -55,18 +63,18 @@ StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& get
 namespace {
 
 /// Ends when no more news come, or the first ones have waited long enough.
-Task<void> gatherNews(ServerContext& server, bson::Uuid collection) {
+Task<void> gatherNews(ServerContext& server, NewsSource source) {
   const TimePoint until = server.node.environment().now() + NewsPace::kGathering;
   for (;;) {
-    const int64_t known = server.cappedWaiters.newsOf(collection);
+    const int64_t known = server.cappedWaiters.newsOf(source);
     co_await server.node.sleepFor(NewsPace::kQuiet);
-    if (server.cappedWaiters.newsOf(collection) == known || server.node.environment().now() >= until) co_return;
+    if (server.cappedWaiters.newsOf(source) == known || server.node.environment().now() >= until) co_return;
   }
 }
 
 }  // namespace
 
-Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_t known, NewsWait wait) {
+Task<StatusWith<bool>> awaitNews(Request& request, NewsSource source, int64_t known, NewsWait wait) {
   ServerContext& server = request.server();
   Environment& environment = server.node.environment();
   const TimePoint began = environment.now();
@@ -75,12 +83,12 @@ Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_
     request.endWithClient();
     const auto woken = std::make_shared<Promise<Done>>();
     auto news = woken->future();
-    server.cappedWaiters.wakeOnNews(collection, known, woken);
+    server.cappedWaiters.wakeOnNews(source, known, woken);
     const auto wake = [woken](const Status&) { woken->set(Done{}); };
     const InterruptibleWait guard(environment, request.operation(), wake, {.limit = wait.until});
     co_await news;
     inTime = environment.now() < wait.until;
-    if (inTime && wait.gathers) co_await gatherNews(server, collection);
+    if (inTime && wait.gathers) co_await gatherNews(server, source);
     request.operation().metrics.awaited += environment.now() - began;
   }
   if (server.hello.shuttingDown()) co_return Status(ErrorCode::kInterruptedAtShutdown, "The server is shutting down");

@@ -13,6 +13,9 @@ using namespace server;
 /// go together. `collection` may be null.
 StatusWith<bool> wantsTailable(const Request& request, const storage::Collection* collection);
 
+/// What the cursor that the command opens on the collection awaits; its read concern has been set up.
+NewsSource newsFor(const Request& request, const storage::Collection& collection);
+
 /// How long a getMore may wait for news; nothing when it does not wait. BadValue when it says so of a cursor that
 /// cannot.
 StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& getMore, const ClientCursor& cursor);
@@ -21,8 +24,8 @@ struct NewsWait {
   TimePoint until;       ///< at the latest
   bool gathers = false;  ///< further news behind the first ones (NewsPace)
 };
-/// Waits, without thread or snapshot, for news of the cursor's collection since `known`. True when there are some.
+/// Waits, without thread or snapshot, for news of the cursor's source since `known`. True when there are some.
 /// Errors: the operation was killed; InterruptedAtShutdown.
-Task<StatusWith<bool>> awaitNews(Request& request, bson::Uuid collection, int64_t known, NewsWait wait);
+Task<StatusWith<bool>> awaitNews(Request& request, NewsSource source, int64_t known, NewsWait wait);
 
 }  // namespace troupe::commands

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/replication/replication_progress.hpp"
 #include "storage/catalog/collection.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
@@ -18,44 +19,68 @@ void wake(const std::vector<std::weak_ptr<Promise<Done>>>& waiting) {
 
 }  // namespace
 
-int64_t CappedWaiters::newsOf(const bson::Uuid& collection) {
+int64_t CappedWaiters::newsOf(const NewsSource& source) {
   const std::lock_guard lock(mutex_);
-  return watched_[collection].news;
+  return source.committed ? commits_.news : watched_[source.collection].news;
 }
 
-void CappedWaiters::wakeOnNews(const bson::Uuid& collection, int64_t known,
-                               const std::shared_ptr<Promise<Done>>& woken) {
+CappedWaiters::Watched* CappedWaiters::find(const NewsSource& source) {
+  if (source.committed) return &commits_;
+  const auto it = watched_.find(source.collection);
+  return it == watched_.end() ? nullptr : &it->second;
+}
+
+void CappedWaiters::wakeOnNews(const NewsSource& source, int64_t known, const std::shared_ptr<Promise<Done>>& woken) {
   {
     const std::lock_guard lock(mutex_);
-    const auto it = watched_.find(collection);
-    if (it != watched_.end() && it->second.news == known) {
-      Watched& watched = it->second;
-      if (watched.waiting.size() >= watched.pruneAt) {
-        std::erase_if(watched.waiting, [](const auto& waiter) { return waiter.expired(); });
-        watched.pruneAt = std::max<size_t>(16, watched.waiting.size() * 2);
+    if (Watched* const watched = find(source); watched && watched->news == known) {
+      if (watched->waiting.size() >= watched->pruneAt) {
+        std::erase_if(watched->waiting, [](const auto& waiter) { return waiter.expired(); });
+        watched->pruneAt = std::max<size_t>(16, watched->waiting.size() * 2);
       }
-      watched.waiting.push_back(woken);
+      watched->waiting.push_back(woken);
       return;
     }
   }
   woken->set(Done{});
 }
 
-void CappedWaiters::followOplog(storage::OplogVisibility& visibility, const bson::Uuid& collection) {
-  // Entries become visible when the holes before them close, not when they are committed.
-  visibility.whenPast(visibility.get(), [this, &visibility, collection] {
-    followOplog(visibility, collection);
+void CappedWaiters::followOplog(storage::OplogVisibility& visibility, const bson::Uuid& collection,
+                                replication::ReplicationProgress& progress) {
+  followVisibility(visibility, collection, progress);
+  followCommits(progress);
+}
+
+/// Entries become visible when the holes before them close, not when they are committed. For a moment the commit point
+/// may be ahead: a member's batch is applied, then visible. What becomes visible then is news of what is committed.
+void CappedWaiters::followVisibility(storage::OplogVisibility& visibility, const bson::Uuid& collection,
+                                     replication::ReplicationProgress& progress) {
+  const bson::Timestamp seen = visibility.get();
+  visibility.whenPast(seen, [this, &visibility, collection, &progress, seen] {
+    followVisibility(visibility, collection, progress);
     tell(collection);
+    if (seen < progress.majority()) tellCommitted();
+  });
+}
+
+void CappedWaiters::followCommits(replication::ReplicationProgress& progress) {
+  const auto next = bson::Timestamp::fromUint64(progress.majority().asUint64() + 1);
+  progress.whenCommitted(next, [this, &progress] {
+    followCommits(progress);
+    tellCommitted();
   });
 }
 
 void CappedWaiters::wakeAll() {
   std::map<bson::Uuid, Watched> all;
+  Waiters forCommits;
   {
     const std::lock_guard lock(mutex_);
     all.swap(watched_);
+    forCommits = takeWaiters(commits_);
   }
   for (const auto& [collection, watched] : all) wake(watched.waiting);
+  wake(forCommits);
 }
 
 size_t CappedWaiters::watched() const {
@@ -110,10 +135,23 @@ void CappedWaiters::tell(const bson::Uuid& collection) {
     const std::lock_guard lock(mutex_);
     const auto it = watched_.find(collection);
     if (it == watched_.end()) return;
-    ++it->second.news;
-    waiting.swap(it->second.waiting);
+    waiting = takeWaiters(it->second);
   }
   wake(waiting);
+}
+
+void CappedWaiters::tellCommitted() {
+  Waiters waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting = takeWaiters(commits_);
+  }
+  wake(waiting);
+}
+
+CappedWaiters::Waiters CappedWaiters::takeWaiters(Watched& watched) {
+  ++watched.news;
+  return std::exchange(watched.waiting, {});
 }
 
 }  // namespace troupe::server

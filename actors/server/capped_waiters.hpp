@@ -6,25 +6,29 @@
 #include <vector>
 
 #include "actors/kernel/future.hpp"
+#include "actors/server/news_source.hpp"
 #include "messaging/bson/types.hpp"
 #include "storage/catalog/write_observer.hpp"
 #include "storage/oplog/oplog_visibility.hpp"
 
+namespace troupe::replication {
+class ReplicationProgress;
+}
 namespace troupe::server {
 
 /// Waiters for news of capped collections: tailable cursors that await data. News are committed inserts, and that the
 /// collection changes or goes. Only collections that somebody asked about cost anything. Thread-safe.
 class CappedWaiters final : public storage::WriteObserver {
  public:
-  /// The count of news of a collection so far. Ask before reading, and hand it to `wakeOnNews` when there was nothing
-  /// to read.
-  int64_t newsOf(const bson::Uuid& collection);
+  /// The count of news so far. Ask before reading, and hand it to `wakeOnNews` when there was nothing to read.
+  int64_t newsOf(const NewsSource& source);
   /// Completes `woken` with the next news, or at once when there were some since `known`. A waiter that stops waiting
   /// drops it.
-  void wakeOnNews(const bson::Uuid& collection, int64_t known, const std::shared_ptr<Promise<Done>>& woken);
-  /// Moves of the oplog's visibility point are news of its collection. Called once, before anybody waits; this outlives
-  /// `visibility`.
-  void followOplog(storage::OplogVisibility& visibility, const bson::Uuid& collection);
+  void wakeOnNews(const NewsSource& source, int64_t known, const std::shared_ptr<Promise<Done>>& woken);
+  /// Moves of the oplog's visibility point are news of its collection, those of the commit point news for all that read
+  /// what a majority has. Called once, before anybody waits; this outlives `visibility` and `progress`.
+  void followOplog(storage::OplogVisibility& visibility, const bson::Uuid& collection,
+                   replication::ReplicationProgress& progress);
   /// Wakes every waiter; called at shutdown.
   void wakeAll();
   /// Collections that are kept in mind.
@@ -48,10 +52,18 @@ class CappedWaiters final : public storage::WriteObserver {
     size_t pruneAt = 16;
   };
   Status tellOnCommit(storage::RecoveryUnit& unit, const bson::Uuid& collection);
+  void followVisibility(storage::OplogVisibility& visibility, const bson::Uuid& collection,
+                        replication::ReplicationProgress& progress);
+  void followCommits(replication::ReplicationProgress& progress);
   void tell(const bson::Uuid& collection);
+  void tellCommitted();
+  /// With the lock held; null where nobody has asked for the collection's news.
+  Watched* find(const NewsSource& source);
+  static Waiters takeWaiters(Watched& watched);
 
   mutable std::mutex mutex_;
   std::map<bson::Uuid, Watched> watched_;
+  Watched commits_;  ///< of the commit point, whatever the collection
 };
 
 }  // namespace troupe::server

@@ -15,6 +15,7 @@
 
 #include "actors/server/authorized_namespace.hpp"
 #include "actors/server/news_pace.hpp"
+#include "actors/server/news_source.hpp"
 #include "actors/server/result_stream.hpp"
 #include "actors/server/session_key.hpp"
 #include "actors/server/table_piece.hpp"
@@ -26,7 +27,7 @@ namespace troupe::server {
 
 /// State of a tailable cursor: at the end of its collection it waits for more.
 struct Tail {
-  bson::Uuid collection;
+  NewsSource news;
   bool awaitData = false;  ///< its getMore waits a while for news
   NewsPace pace;           ///< of the answers of its getMores
 };

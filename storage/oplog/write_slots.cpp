@@ -69,6 +69,12 @@ StatusWith<ReplicatedUnit*> ReplicatedUnit::enter(RecoveryUnit& unit) {
   return entered;
 }
 
+void ReplicatedUnit::handOver() {
+  for (SlotReserver::Slots& slots : slots_) slots.markWritten();
+  slots_.clear();
+  pass_.reset();
+}
+
 Status ReplicatedUnit::enterAgain() {
   if (pass_) return Status::OK();
   TROUPE_ASSIGN(auto pass, writes_.fence.enter());

@@ -83,14 +83,13 @@ void requireSlots(const RecoveryUnit& unit, const Table& table);
 /// operation writes as its primary.
 bool writesAreReplicated(const RecoveryUnit& unit);
 
-/// The slot at which a grouped unit of work is going to be prepared; the null OpTime without replicated writes. The
-/// slot stays a hole in the log to the end of the unit: the part that runs transactions has to write the entry of the
-/// prepare in a transaction of its own, whose end closes the hole, and gives the commit, whose entry it writes
-/// likewise, its time.
+/// The slot at which a grouped unit of work is going to be prepared; the null OpTime without replicated writes. It is a
+/// hole in the log until `WriteUnitOfWork::prepare` has had its entry written. The part that runs transactions writes
+/// the entry of the decision likewise, in a transaction of its own, and gives the decision its time.
 StatusWith<OpTime> reservePrepareSlot(RecoveryUnit& unit);
 
-/// Held by a unit of work during replicated writes: its pass of the fence, until it is prepared, and its slots, which
-/// are holes in the log until it has ended. Made by reserveSlots.
+/// Held by a unit of work during replicated writes: its pass of the fence and its slots, which are holes in the log,
+/// until it has ended or is prepared. Made by reserveSlots.
 class ReplicatedUnit final : public BoundState {
  public:
   /// That of the open unit of work; null when it has written nothing that is replicated.
@@ -100,8 +99,9 @@ class ReplicatedUnit final : public BoundState {
 
   /// In which it was admitted last.
   int64_t term() const { return term_; }
-  /// Leaves the fence: the unit is prepared.
-  void handOverPass() { pass_.reset(); }
+  /// The unit is prepared, and its entry is in the log: closes the slot and leaves the fence, in this order, so that a
+  /// role whose fence has drained has no slot open.
+  void handOver();
   /// Enters the fence again, in whatever term it is open, if the pass was handed over. Errors: NotWritablePrimary.
   Status enterAgain();
   /// The newest slot. A grouped unit has one only, for its entry, reserved before the other pre-commit handlers run.

@@ -70,36 +70,37 @@ StatusWith<bool> RecordCursor::arrived() {
 
 StatusWith<bool> RecordCursor::next() {
   if (ended_) return false;
-  if (pending_) {
-    pending_ = false;
-  } else {
-    TROUPE_ASSIGN(const bool found, forward_ ? cursor_->next() : cursor_->previous());
-    if (!found) {
-      ended_ = true;
-      return false;
-    }
+  bool found = true;
+  if (!pending_) {
+    TROUPE_ASSIGN(found, forward_ ? cursor_->next() : cursor_->previous());
   }
-  if (isBeyondEnd()) {
-    ended_ = true;
-    return false;
-  }
-  return arrived();
+  return landed(found);
 }
 
-/// The point was read before the snapshot was opened: what is committed up to it is in the snapshot. The other way
-/// round an entry that was committed in between would lie below the point and not be in the snapshot, and be passed
-/// over.
+/// The visibility point was read before the snapshot was opened: what is committed up to it is in the snapshot. The
+/// other way round an entry that was committed in between would lie below the point and not be in the snapshot, and be
+/// passed over.
+/// The engine keeps no times of logged tables, so a read at a chosen time is bounded here. Not that of a member's
+/// ordinary read, the end of its last batch: who fetches from this member reads all that is visible.
 Status RecordCursor::bound(RecoveryUnit& unit) {
   end_.clear();
-  if (kind_ != RecordIds::kTimes || !forward_) return Status::OK();
+  if (kind_ != RecordIds::kTimes) return Status::OK();
   TROUPE_TRY(unit.begin());
-  if (const auto end = unit.oplogEnd()) end_ = OplogKey(*end);
+  auto end = forward_ ? unit.oplogEnd() : std::nullopt;
+  const auto chosen = unit.readSource() == ReadSource::kNoTimestamp ? std::nullopt : unit.readTimestamp();
+  if (chosen && (!end || *chosen < *end)) end = chosen;
+  if (end) end_ = OplogKey(*end);
   return Status::OK();
 }
 
 StatusWith<bool> RecordCursor::landed(bool found) {
   pending_ = false;
-  found = found && !isBeyondEnd();
+  if (found && isBeyondEnd()) [[unlikely]] {
+    found = false;
+    if (!forward_) {  // it begins at the end
+      TROUPE_ASSIGN(found, cursor_->seekAtOrBefore(end_));
+    }
+  }
   ended_ = !found;
   if (!found) return false;
   return arrived();
@@ -107,7 +108,7 @@ StatusWith<bool> RecordCursor::landed(bool found) {
 
 StatusWith<bool> RecordCursor::seekExact(const RecordId& id) {
   TROUPE_ASSIGN(const bool found, cursor_->seek(RecordKey(id)));
-  return landed(found);
+  return landed(found && !isBeyondEnd());
 }
 
 StatusWith<bool> RecordCursor::seekNear(const RecordId& id) { return seekBytes(RecordKey(id)); }

@@ -50,13 +50,14 @@ class RecordCursor {
   StatusWith<bool> landed(bool found);
   /// Takes the id and looks at the document of the row on which the engine's cursor stands.
   StatusWith<bool> arrived();
-  /// Sets `end_` to the visibility point of the unit's snapshot; only forward cursors of the oplog have one.
+  /// Sets `end_`, which only cursors of the oplog have: the visibility point of the unit's snapshot (forward), but not
+  /// beyond the time that the unit was told to read at.
   Status bound(RecoveryUnit& unit);
   bool isBeyondEnd() const { return !end_.empty() && cursor_->key() > end_; }
   Table table_;
   Session::CursorLease cursor_;
   RecordId id_;
-  std::string end_;  ///< the last key that is visible; empty: all are
+  std::string end_;  ///< the last key that is shown; empty: all are
   RecordIds kind_ = RecordIds::kNumbers;
   bool forward_ = true;
   bool pending_ = false;  ///< the engine's cursor already stands on the record `next` must return

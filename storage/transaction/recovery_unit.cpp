@@ -175,6 +175,18 @@ Status RecoveryUnit::commitUnit() {
   return finishCommit(active_ ? session_->commit() : Status::OK());
 }
 
+/// Noted before the engine knows: a checkpoint may come right afterwards.
+Status RecoveryUnit::prepareUnit(Timestamp prepareTs) {
+  const PreparedTimes::Id id = pool_.preparedTimes().add(prepareTs);
+  if (Status status = session_->prepare(prepareTs); !status.isOK()) {
+    pool_.preparedTimes().withdraw(id);
+    return status;
+  }
+  prepared_ = true;
+  preparedId_ = id;
+  return Status::OK();
+}
+
 Status RecoveryUnit::commitPreparedUnit(Timestamp commitTs, Timestamp durableTs) {
   if (depth_ > 1 || !active_ || failed_) {
     rollbackUnit();
@@ -183,7 +195,16 @@ Status RecoveryUnit::commitPreparedUnit(Timestamp commitTs, Timestamp durableTs)
   commitTimestamp_ = commitTs;
   if (Status status = runPreCommit(); !status.isOK())
     throw std::logic_error("a prepared unit cannot be refused before its commit: " + status.reason());
-  return finishCommit(session_->commitPrepared(commitTs, durableTs));
+  const PreparedTimes::Id id = preparedId_;
+  TROUPE_TRY(finishCommit(session_->commitPrepared(commitTs, durableTs)));
+  pool_.preparedTimes().decide(id, durableTs);
+  return Status::OK();
+}
+
+void RecoveryUnit::abortPreparedUnit(Timestamp abortTs) {
+  const PreparedTimes::Id id = preparedId_;
+  rollbackUnit();
+  pool_.preparedTimes().decide(id, abortTs);
 }
 
 /// By index: a handler may register another one.

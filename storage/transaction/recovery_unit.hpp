@@ -157,7 +157,9 @@ class RecoveryUnit {
     if (++depth_ == 1) unitLogging_ = logging;
   }
   Status commitUnit();
+  Status prepareUnit(Timestamp prepareTs);
   Status commitPreparedUnit(Timestamp commitTs, Timestamp durableTs);
+  void abortPreparedUnit(Timestamp abortTs);
   void rollbackUnit();
   Status runPreCommit();
   Status finishCommit(Status outcome);
@@ -177,7 +179,8 @@ class RecoveryUnit {
   bool active_ = false;
   bool wrote_ = false;  ///< something since the unit of work began
   bool prepared_ = false;
-  bool failed_ = false;  ///< an inner unit was rolled back: the outer ones cannot commit
+  PreparedTimes::Id preparedId_ = 0;  ///< if it is
+  bool failed_ = false;               ///< an inner unit was rolled back: the outer ones cannot commit
   UnitLogging unitLogging_ = UnitLogging::kEach;
   int depth_ = 0;
   std::vector<PreCommitHandler> preCommit_;

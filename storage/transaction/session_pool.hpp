@@ -8,6 +8,7 @@
 
 #include "storage/engine/engine.hpp"
 #include "storage/oplog/oplog_visibility.hpp"
+#include "storage/transaction/prepared_times.hpp"
 
 namespace troupe::storage {
 
@@ -75,6 +76,8 @@ class SessionPool {
   void setMember(bool member) { member_ = member; }
   bool isMember() const { return member_; }
   Engine& engine() const { return engine_; }
+  /// Of units of work that were prepared in these sessions.
+  PreparedTimes& preparedTimes() { return preparedTimes_; }
 
  private:
   friend class SessionLease;
@@ -93,6 +96,7 @@ class SessionPool {
   bool catchUp(Slot& slot);
 
   Engine& engine_;
+  PreparedTimes preparedTimes_;
   const OplogVisibility* oplogVisibility_ = nullptr;
   bool member_ = false;
   const int maxSessions_;

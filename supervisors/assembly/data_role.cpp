@@ -30,9 +30,11 @@ bool follows(const replication::ReplicaView& now) {
 
 }  // namespace
 
-DataRole::DataRole(server::ServerContext& server, std::shared_ptr<replication::StateTransition> transition)
+DataRole::DataRole(server::ServerContext& server, std::shared_ptr<replication::StateTransition> transition,
+                   std::function<void()> leavesLog)
     : server_(server),
       transition_(std::move(transition)),
+      leavesLog_(std::move(leavesLog)),
       writes_(std::make_shared<replication::PrimaryProgress>(
           *server.operations.replicated, *server.progress, [&server](const OpTime& newest) {
             server.flow->noteWritten(newest, server.node.environment().coarseNow());
@@ -132,6 +134,7 @@ Task<void> DataRole::lead(int64_t term) {
 
 /// The clock does not go back with the log: it may have seen later times.
 void DataRole::beginTerm(int64_t term) {
+  leavesLog_();
   storage::SlotReserver& slots = server_.operations.replicated->slots;
   const bson::Timestamp clock = slots.newest();
   slots.resetTo(server_.progress->applied().timestamp);

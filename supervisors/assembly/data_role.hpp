@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,7 +18,10 @@ namespace troupe::supervisors {
 /// place of what has not begun. Made with make_shared; what it refers to outlives the topology actor. Any thread.
 class DataRole : public std::enable_shared_from_this<DataRole> {
  public:
-  DataRole(server::ServerContext& server, std::shared_ptr<replication::StateTransition> transition);
+  /// `leavesLog`: called when all of the other member's log is applied, before the fence opens for this node's own
+  /// writes: ends what was begun for entries that may never follow, now that this node decides.
+  DataRole(server::ServerContext& server, std::shared_ptr<replication::StateTransition> transition,
+           std::function<void()> leavesLog);
 
   /// What the topology asks of a newly elected primary: to fetch up to a target, then to apply what was fetched and
   /// fetch no more (answered with DrainDone).
@@ -52,6 +56,7 @@ class DataRole : public std::enable_shared_from_this<DataRole> {
 
   server::ServerContext& server_;
   const std::shared_ptr<replication::StateTransition> transition_;
+  const std::function<void()> leavesLog_;
   const std::shared_ptr<replication::PrimaryProgress> writes_;
   std::mutex mutex_;
   std::optional<Wanted> wanted_;

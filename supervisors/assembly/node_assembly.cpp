@@ -240,7 +240,7 @@ Status NodeAssembly::Parts::openOplog() {
       std::make_unique<replication::KeptHistory>(*catalog, parameters.minSnapshotHistoryWindowInSeconds, *environment);
   progress->onStable([this](const OpTime& stable) { history->setStable(stable); });
   TROUPE_TRY(startTimes(*catalog, *oplog, *storageSessions, *progress, lacksData));
-  cappedWaiters.followOplog(replicated->visibility, shown->uuid());
+  cappedWaiters.followOplog(replicated->visibility, shown->uuid(), *progress);
   return Status::OK();
 }
 

@@ -67,7 +67,8 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
   topology.storage = std::move(storage);
   topology.membership = &membership;
   const auto transition = std::make_shared<replication::StateTransition>(server.node, topology.storage->operations);
-  const auto role = std::make_shared<DataRole>(server, transition);
+  const auto role = std::make_shared<DataRole>(
+      server, transition, [builds = &following.builds] { builds->forgetAll(); });  // the new primary discards them
   topology.changed = [&server, &options, role](const replication::ReplicaView& now) {
     role->placeChanged(now);
     server.hello.bump();
@@ -103,10 +104,7 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
     return lastWriteOf(server, transition, server.membership->view()->topology.memory.term);
   };
   topology.positions = [&server] { return server.progress->positions(); };
-  topology.acceptWrites = [transition, builds = &following.builds](int64_t term) {
-    builds->forgetAll();  // this node discards them
-    transition->acceptWrites(term);
-  };
+  topology.acceptWrites = [transition](int64_t term) { transition->acceptWrites(term); };
   topology.catchUp = [role](const replication::CatchUp& wanted) { role->catchUp(wanted); };
   topology.drain = [role](const replication::Drain& wanted) { role->drain(wanted); };
   topology.untilOldRoleEnded = [transition] { return transition->untilOver(); };

@@ -92,7 +92,10 @@ Tree dataNodeTree(const TreeParts& parts) {
   storage.children.push_back(permanent<TransitionKeeper>("transition-keeper", s).onOwnThread());
   if (parts.oplog) {
     OplogTrimmer::Needed needed;
-    if (parts.endOfLog) needed = [engine] { return std::optional(engine->lastCheckpointTimestamp()); };
+    if (parts.endOfLog)
+      needed = [engine, prepared = &s->storageSessions.preparedTimes()] {
+        return std::optional(prepared->neededFrom(engine->lastCheckpointTimestamp()));
+      };
     storage.children.push_back(
         permanent<OplogTrimmer>("oplog-trimmer", parts.oplog, s->operations, std::move(needed)).onOwnThread());
   }

@@ -11,6 +11,7 @@ from support import SLOWNESS, eventually
 OVER = "The initial sync is over"
 TOO_STALE, NEEDS_INITIAL_SYNC = 21279, 21281  # of the log
 
+
 def end_of_log(member, direction):
     """The time of the oldest (1) or newest (-1) entry of a member's log."""
     with member.client() as client:

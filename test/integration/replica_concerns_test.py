@@ -4,7 +4,7 @@ import unittest
 
 import pymongo
 import pymongo.errors
-from bson import Timestamp
+from bson import Int64, Timestamp
 from pymongo import ReadPreference
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
@@ -81,6 +81,31 @@ class Concerns(unittest.TestCase):
         self.assertTrue(eventually(lambda: committed.count_documents({}) == 2), "now they have")
         for other in self.rest:
             self.assertTrue(eventually(lambda m=other: self.on(m, "majority").count_documents({}) == 2), "they learn that it is committed")
+
+    def test_the_log_shows_and_wakes_a_majority_reader_with_the_commit_point(self):
+        self.items.insert_one({"_id": 1})
+        newest, ns = self.on(self.primary), f"{self.items.database.name}.items"
+        query = {"find": "oplog.rs", "filter": {"ns": ns, "op": "i"}, "batchSize": 1000}
+
+        def read(level, **options):
+            reply = self.primary.ask(query, db="local", readConcern={"level": level}, **options)
+            return [e["o"]["_id"] for e in reply["cursor"]["firstBatch"]], reply["cursor"]["id"]
+
+        _, tail = read("majority", tailable=True, awaitData=True)
+        with Frozen(self.rest[0]), Frozen(self.rest[1]):
+            waiting = Background(self.primary, {"getMore": Int64(tail)}, db="local", collection="oplog.rs", maxTimeMS=int(45_000 * SLOWNESS))
+            newest.insert_one({"_id": 2})
+            newest.insert_one({"_id": 3})
+            self.assertEqual(read("local")[0], [1, 2, 3])
+            self.assertEqual(read("majority")[0], [1])
+            self.assertEqual(read("majority", sort={"$natural": -1})[0], [1])
+            time.sleep(1)
+            self.assertIsNone(waiting.reply, "nobody else has them")
+        thawed = time.monotonic()
+        found = waiting.join()
+        self.assertLess(time.monotonic() - thawed, 5 * SLOWNESS, "it does not wait for the next write")
+        self.assertEqual([e["o"]["_id"] for e in found["cursor"]["nextBatch"]][:1], [2])
+        self.assertTrue(eventually(lambda: read("majority")[0] == [1, 2, 3]))
 
     def test_a_majority_read_waits_after_a_start_until_it_knows_what_is_committed(self):  # RDC-005
         self.items.with_options(write_concern=ALL).insert_many([{"_id": i} for i in range(10)])

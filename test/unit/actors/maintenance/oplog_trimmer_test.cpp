@@ -103,4 +103,22 @@ TEST_F(OplogTrimmerTest, WhatAReplayNeedsStays) {
   EXPECT_GE(entries(server), 2) << "the checkpoint's and the one behind it";
 }
 
+// TRN-006: the checkpoint has nothing of the transaction, a start decides it by the entry of its prepare.
+TEST_F(OplogTrimmerTest, WhatAPreparedTransactionNeedsStays) {
+  storage::PreparedTimes& prepared = server.storageSessions.preparedTimes();
+  write(50);
+  const auto transaction = prepared.add(server.server->operations.replicated->slots.newest());
+  write(250);
+  takeCheckpoint();
+  server.node.advance(2s);
+  EXPECT_GE(entries(server), 251);
+  write(1);
+  prepared.decide(transaction, server.server->operations.replicated->slots.newest());
+  server.node.advance(2s);
+  EXPECT_GE(entries(server), 252) << "the decision is later than the checkpoint";
+  takeCheckpoint();
+  server.node.advance(2s);
+  EXPECT_LE(entries(server), 120);
+}
+
 }  // namespace troupe::maintenance

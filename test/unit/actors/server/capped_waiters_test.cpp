@@ -15,23 +15,23 @@ class CappedWaitersTest : public CommandTest {
   bool wakes(int64_t known) {
     const auto woken = std::make_shared<Promise<Done>>();
     const auto future = woken->future();
-    server.cappedWaiters.wakeOnNews(uuid(), known, woken);
+    server.cappedWaiters.wakeOnNews({uuid()}, known, woken);
     return future.isReady();
   }
 };
 
 TEST_F(CappedWaitersTest, WakesForNewsThatCameBeforeTheWaitBegan) {
-  const int64_t known = server.cappedWaiters.newsOf(uuid());
+  const int64_t known = server.cappedWaiters.newsOf({uuid()});
   EXPECT_FALSE(wakes(known));
   fill("c", 1);
   EXPECT_TRUE(wakes(known));
 }
 
 TEST_F(CappedWaitersTest, WakesWhoWaitsWhenAnInsertIsCommitted) {
-  const int64_t known = server.cappedWaiters.newsOf(uuid());
+  const int64_t known = server.cappedWaiters.newsOf({uuid()});
   const auto woken = std::make_shared<Promise<Done>>();
   const auto future = woken->future();
-  server.cappedWaiters.wakeOnNews(uuid(), known, woken);
+  server.cappedWaiters.wakeOnNews({uuid()}, known, woken);
   EXPECT_EQ(code(R"({"insert": "c", "documents": [{"_id": [1]}]})"), 0);
   EXPECT_FALSE(future.isReady()) << "nothing was inserted";
   fill("c", 1);
@@ -44,17 +44,17 @@ TEST(CappedWaitersOfTheLog, ACommitIsOnePieceOfNews) {
   becomePrimary(primary);
   ASSERT_TRUE(primary.run(bson::doc("create", "c"))["ok"].truthy());
   const bson::Uuid log = primary.catalog->find({"local", "oplog.rs"})->uuid();
-  const int64_t known = primary.cappedWaiters.newsOf(log);
+  const int64_t known = primary.cappedWaiters.newsOf({log});
   std::vector<bson::Document> many;
   for (int i = 0; i < 20; ++i) many.push_back(bson::doc("_id", i));
   ASSERT_EQ(primary.run(bson::doc("insert", "c", "documents", many))["n"].toInt64(), 20);
-  EXPECT_EQ(primary.cappedWaiters.newsOf(log), known + 1);
+  EXPECT_EQ(primary.cappedWaiters.newsOf({log}), known + 1);
 }
 
 TEST_F(CappedWaitersTest, RemembersOnlyCollectionsSomebodyAskedAbout) {
   fill("c", 1);
   EXPECT_EQ(server.cappedWaiters.watched(), 0u);
-  server.cappedWaiters.newsOf(uuid());
+  server.cappedWaiters.newsOf({uuid()});
   EXPECT_EQ(server.cappedWaiters.watched(), 1u);
   ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
   EXPECT_EQ(server.cappedWaiters.watched(), 0u);

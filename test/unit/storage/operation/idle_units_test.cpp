@@ -192,18 +192,29 @@ TEST_P(IdleUnitsTest, ItsLifetimeGoesWithItAndTheDeadlineStaysWithTheCommand) {
 
 class PreparedUnitTest : public IdleUnitsTest {
  protected:
-  PreparedUnitTest() {
+  PreparedUnitTest() { prepare(1); }
+  ~PreparedUnitTest() override { stashed = {}; }
+
+  /// A transaction that has inserted a document.
+  void prepare(int id) {
     OperationContext first(all());
     first.announceWrites();
     WriteUnitOfWork& work = first.openLastingUnit(UnitLogging::kGrouped);
-    insertIn(first, 1);
-    EXPECT_THROW((void)work.prepare(writes->slots.newest()), BrokenInvariant) << "no slot was reserved for it";
+    insertIn(first, id);
+    const auto logs = [&](const OpTime& at) {
+      logged = at;
+      EXPECT_LT(writes->slots.withoutHoles(), at.timestamp) << "a hole until the entry is there";
+      EXPECT_TRUE(first.recoveryUnit().isPrepared());
+      return Status::OK();
+    };
+    EXPECT_THROW((void)work.prepare(writes->slots.newest(), logs), BrokenInvariant) << "no slot was reserved for it";
     slot = *reservePrepareSlot(first.recoveryUnit());
-    const Status prepared = work.prepare(slot.timestamp);
+    EXPECT_THROW((void)work.prepare(slot.timestamp), BrokenInvariant) << "nothing writes its entry";
+    const Status prepared = work.prepare(slot.timestamp, logs);
     EXPECT_TRUE(prepared.isOK()) << prepared.toString();
+    EXPECT_EQ(logged, slot);
     stashed = first.stash();
   }
-  ~PreparedUnitTest() override { stashed = {}; }
 
   /// As takeUp does it: the lock of the state transition first, which the unit has not kept.
   template <class Body>
@@ -215,7 +226,7 @@ class PreparedUnitTest : public IdleUnitsTest {
     body(next);
   }
 
-  OpTime slot;
+  OpTime slot, logged;
   StashedOperation stashed;
 };
 
@@ -229,7 +240,63 @@ TEST_P(PreparedUnitTest, KeepsItsPlaceThroughAChangeOfTheRole) {
   EXPECT_TRUE(transition.tryAcquire(ResourceId::stateTransition(), LockMode::kX)) << "nothing keeps the old role";
   transition.releaseAll();
   EXPECT_FALSE(isFree(LockMode::kX)) << "the other locks stay";
-  EXPECT_LT(writes->slots.withoutHoles(), slot.timestamp);
+}
+
+TEST_P(PreparedUnitTest, HoldsUpNeitherTheLogNorTheNextRole) {
+  EXPECT_EQ(writes->slots.withoutHoles(), slot.timestamp);
+  EXPECT_EQ(writes->slots.lastWritten(), slot.timestamp);
+  EXPECT_EQ(writes->slots.openReservations(), 0u);
+  writes->slots.resetTo(slot.timestamp);  // as the next primary's term begins
+}
+
+TEST_P(PreparedUnitTest, ALogThatDoesNotTakeThePrepareEndsTheUnit) {
+  stashed = {};
+  const bson::Timestamp before = writes->slots.newest();
+  {
+    OperationContext other(all());
+    WriteUnitOfWork& work = other.openLastingUnit(UnitLogging::kGrouped);
+    insertIn(other, 2);
+    const OpTime at = *reservePrepareSlot(other.recoveryUnit());
+    const auto fails = [](const OpTime&) { return Status(ErrorCode::kTemporarilyUnavailable, "the cache is full"); };
+    EXPECT_EQ(work.prepare(at.timestamp, fails), ErrorCode::kTemporarilyUnavailable);
+    EXPECT_FALSE(other.recoveryUnit().inUnitOfWork());
+    EXPECT_EQ(writes->slots.lastWritten(), before) << "the slot is left empty";
+  }
+  EXPECT_EQ(count(), 0);
+  expectNothingHeld();
+}
+
+/// A checkpoint has nothing of it until its decision is stable.
+TEST_P(PreparedUnitTest, ItsEntryIsNeededUntilACheckpointHasItsDecision) {
+  for (const bool commits : {true, false}) {
+    SCOPED_TRACE(commits);
+    const auto later = [&](uint32_t by) {
+      return bson::Timestamp{slot.timestamp.seconds, slot.timestamp.increment + by};
+    };
+    EXPECT_EQ(pool->preparedTimes().neededFrom(later(20)), slot.timestamp);
+    inNextCommand([&](OperationContext& next) {
+      WriteUnitOfWork& work = *next.lastingUnit();
+      EXPECT_TRUE((commits ? work.commitPrepared(later(25), later(30)) : work.abortPrepared(later(30))).isOK());
+    });
+    EXPECT_EQ(pool->preparedTimes().neededFrom(later(29)), slot.timestamp);
+    EXPECT_EQ(pool->preparedTimes().neededFrom(later(30)), later(30));
+    EXPECT_EQ(count(), 1);
+    if (commits) prepare(2);
+  }
+  expectNothingHeld();
+}
+
+TEST_P(PreparedUnitTest, AnAbortIsAPrimarysOnlyInsideOfTheFence) {
+  writes->fence.close([] {});
+  const bson::Timestamp time{slot.timestamp.seconds, slot.timestamp.increment + 10};
+  inNextCommand([&](OperationContext& next) {
+    EXPECT_EQ(next.lastingUnit()->abortPrepared(time), ErrorCode::kNotWritablePrimary);
+    EXPECT_TRUE(next.recoveryUnit().isPrepared());
+    next.setWriteMode(WriteMode::kApplied);
+    EXPECT_TRUE(next.lastingUnit()->abortPrepared(time).isOK()) << "the log says so";
+  });
+  EXPECT_EQ(count(), 0);
+  expectNothingHeld();
 }
 
 TEST_P(PreparedUnitTest, StaysWhenTheCommandThatWasToDecideItIsKilled) {
