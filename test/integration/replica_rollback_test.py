@@ -9,7 +9,7 @@ import pymongo.errors
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
-from replica_set_support import MAJORITY, Background, Frozen, Parted, Set, client_of, cut, documents_of, hash_of, mend, rollback_id
+from replica_set_support import ELECTION_TIMEOUT_MS, MAJORITY, Background, Frozen, Parted, Set, client_of, cut, documents_of, hash_of, mend, rollback_id
 from support import SLOWNESS, eventually
 
 ALONE = WriteConcern(w=1)
@@ -151,6 +151,34 @@ class Rollback(unittest.TestCase):
                 self.assertEqual(old.status()["myState"], 9, "and it was in this state all the while")
             parted.await_rollback()
             self.assertEqual(old.status()["myState"], 2)
+            self.assert_same(group)
+            self.assertEqual([d["_id"] for d in documents_of(old)], ["new"])
+
+    def test_a_topology_that_is_started_again_meanwhile_is_in_rollback(self):  # RBK-002
+        """Its supervisor starts it again alone: the rollback goes on."""
+        with Set() as group:
+            group.initiate()
+            parted = Parted(group)
+            old = parted.old
+            with old.client() as client:
+                parted.part()
+                client.app.get_collection("items", write_concern=ALONE).insert_one({"_id": "alone"})
+            parted.await_successor()
+            parted.write_on_the_new_branch({"_id": "new"})
+            with Frozen(old):
+                parted.mend()
+                self.assertTrue(eventually(lambda: '"The state is ROLLBACK"' in old.log(), 60), old.log_tail(40))
+                offset = len(old.log())
+                old.control("replication/topology", "restart")
+                self.assertTrue(eventually(lambda: '"state":"ROLLBACK"' in old.log()[offset:].replace(" ", "")
+                                           or old.ask("replSetGetStatus").get("myState") == 2), old.log_tail(20))
+                seen = set()
+                deadline = time.monotonic() + 3 * ELECTION_TIMEOUT_MS / 1000
+                while time.monotonic() < deadline:
+                    seen.add(old.ask("replSetGetStatus").get("myState"))
+                    time.sleep(0.02)
+                self.assertEqual(seen, {9}, old.log_tail(20))
+            parted.await_rollback()
             self.assert_same(group)
             self.assertEqual([d["_id"] for d in documents_of(old)], ["new"])
 
