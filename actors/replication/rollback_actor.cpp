@@ -19,6 +19,8 @@ constexpr auto kLogComponent = log::Component::kReplication;
 constexpr const char* kContext = "rollback";
 /// Between two looks for operations that hold what a rollback wants for itself.
 constexpr auto kEndingPause = std::chrono::milliseconds(10);
+/// Between two questions to the topology, which may be being started again.
+constexpr auto kAskAgain = std::chrono::milliseconds(100);
 /// Between two attempts to roll the engine back, and how many there are: a minute in all.
 constexpr auto kBusyPause = std::chrono::milliseconds(100);
 constexpr int kBusyAttempts = 600;
@@ -164,8 +166,12 @@ Task<RollbackActor::Done> RollbackActor::done(FindCommonPoint search) {
 
 /// The state first: an operation that comes later is refused, or queues behind the lock.
 Task<RollbackActor::Done> RollbackActor::done(EnterRollback) {
-  const Status entered = co_await parts_.setState(true);
-  if (!entered.isOK()) co_return Event(RoleTaken{});
+  const Status entered = co_await untilAnswered(true);
+  if (!entered.isOK()) {
+    // A question before this one may have been heard late, while the node still followed.
+    TROUPE_CO_TRY(co_await untilAnswered(false));
+    co_return Event(RoleTaken{});
+  }
   parts_.log->info(kLogComponent, 21593, kContext, "The state is ROLLBACK");
   if (auto* idle = parts_.storage->operations.idleUnits) idle->interrupt(ErrorCode::kInterruptedDueToReplStateChange);
   TROUPE_CO_TRY(co_await acquire(storage::ResourceId::stateTransition()));
@@ -244,10 +250,24 @@ Task<RollbackActor::Done> RollbackActor::done(EndRollback end) {
   parts_.storage->wakeFlusher();
   if (parts_.invalidate) parts_.invalidate();
   if (parts_.over) parts_.over(summary_);
-  TROUPE_CO_TRY(co_await parts_.setState(false));
+  TROUPE_CO_TRY(co_await untilAnswered(false));
   parts_.log->info(kLogComponent, 21612, kContext, "The rollback is over", summary_.toBson());
   letGo();
   co_return Event(RollbackOver{});
+}
+
+/// A question without an answer is not withdrawn: the topology may hear it at any later time. It hears questions in
+/// their order, so the answer to a later one tells the state that holds from then on.
+Task<Status> RollbackActor::untilAnswered(bool rollingBack) {
+  for (bool isTold = false;; isTold = true) {
+    const Status answer = co_await parts_.setState(rollingBack);
+    if (answer.isOK() || answer.code() == ErrorCode::kNotSecondary) co_return answer;
+    if (!isTold)
+      parts_.log->warning(kLogComponent, 21614, kContext,
+                          "The topology does not answer the rollback: it is asked again",
+                          bson::doc("rollingBack", rollingBack, "error", answer.toString()));
+    co_await sleepFor(kAskAgain);
+  }
 }
 
 Task<Status> RollbackActor::acquire(storage::ResourceId resource) {

@@ -52,7 +52,9 @@ struct RollbackParts {
   std::function<void()> followAgain;
   /// Ends builds of indexes of replicated collections and awaits their end (RBK-003). May be null.
   std::function<Task<void>()> endIndexBuilds;
-  /// Asks the topology for the state ROLLBACK, or the one that follows it (RollingBack). Errors: NotSecondary.
+  /// Asks the topology for the state ROLLBACK, or the one that follows it (RollingBack). Errors: NotSecondary, a
+  /// refusal; of any other one it is not known whether the topology has heard or will hear the question. Asked again
+  /// until it is answered.
   std::function<Task<Status>(bool rollingBack)> setState;
   /// Kills all operations of clients and services that read or write data, and idle cursors. Called again and again
   /// until none holds a lock any more: it may find none.
@@ -105,6 +107,8 @@ class RollbackActor final : public machines::MachineHost<Rollback> {
   Task<Done> done(ReplayLog replay);
   Task<Done> done(EndRollback end);
 
+  /// Asks the topology for a state until it answers: OK, or NotSecondary.
+  Task<Status> untilAnswered(bool rollingBack);
   /// Takes a lock exclusively, ending the operations that hold it.
   Task<Status> acquire(storage::ResourceId resource);
   Task<void> untilBackgroundPauses();

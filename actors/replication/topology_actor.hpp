@@ -52,6 +52,8 @@ struct TopologyParts {
   /// Whether the node has no data of its set, as the actor begins: another member's are to be copied, or half of them
   /// are here. Null: it has.
   std::function<bool(const Topology::Document&)> lacksData;
+  /// Whether a rollback is under way as the actor begins: it goes on when the topology is started again. Null: none is.
+  std::function<bool()> rollsBack;
   /// A new state, before its effects. May be null.
   std::function<void(const Snapshot<Topology>&)> adopted;
   /// The nodes it talks with, for the links; in effect when the call returns. May be null.
@@ -75,7 +77,8 @@ class TopologyActor final : public machines::MachineHost<Topology> {
  protected:
   machines::Step<Topology> resume() const override {
     const Topology::Document& found = snapshot().document;
-    return Topology::resume(found, parts_.lacksData && parts_.lacksData(found));
+    return Topology::resume(found, {.lacksData = parts_.lacksData && parts_.lacksData(found),
+                                    .rollsBack = parts_.rollsBack && parts_.rollsBack()});
   }
   void unanswered(const Event& event, Context asker) override;
   void adopted() override {

@@ -196,12 +196,13 @@ const machines::Transitions<Topology>& Topology::transitions() {
   return table;
 }
 
-Step<Topology> Topology::resume(const Document& document, bool lacksData) {
+Step<Topology> Topology::resume(const Document& document, const AtStart& atStart) {
   const Snapshot<Topology> found{document, {}};
   Turn t(found);
   t.why = "started";
   t.mem.term = std::max(document.lastVote.term, document.config ? document.config->term : 0);
-  t.mem.copyingData = lacksData;
+  t.mem.copyingData = atStart.lacksData;
+  t.mem.rollingBack = atStart.rollsBack;
   rebuildViews(t);
   settle(t);
   sendHeartbeats(t);

@@ -179,10 +179,16 @@ struct Topology : machines::Machine<Topology> {
                               Drain, Conclude>;
 
   static const machines::Transitions<Topology>& transitions();
-  static Step<Topology> resume(const Document& document) { return resume(document, false); }
-  /// `lacksData`: the node has no data of its set, or half of them. As a follower it is in STARTUP2 then until its
-  /// initial sync is over: at no moment it passes for a secondary. A node that founds a set has the set's data.
-  static Step<Topology> resume(const Document& document, bool lacksData);
+  /// State of the node's data that its document does not tell. At no moment it passes for a secondary meanwhile.
+  struct AtStart {
+    /// The node has no data of its set, or half of them. As a follower it is in STARTUP2 until its initial sync is
+    /// over. A node that founds a set has the set's data.
+    bool lacksData = false;
+    /// A rollback is under way, which outlives this machine. As a follower it is in ROLLBACK until RollingBack{false}.
+    bool rollsBack = false;
+  };
+  static Step<Topology> resume(const Document& document) { return resume(document, AtStart{}); }
+  static Step<Topology> resume(const Document& document, const AtStart& atStart);
   static std::vector<machines::Invariant> invariants();
   /// "leader of term T" is a node; "vote of NODE in term T" is a candidate.
   static void facts(const NodeName& node, const Snapshot<Topology>& now, machines::Facts& facts);

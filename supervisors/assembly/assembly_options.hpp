@@ -22,6 +22,10 @@
 #include "supervisors/admin/http_server.hpp"
 #include "supervisors/tree/service.hpp"
 
+namespace troupe::replication {
+struct RollbackParts;
+}  // namespace troupe::replication
+
 namespace troupe::supervisors {
 
 /// Options for opening the engine of a node.
@@ -74,6 +78,8 @@ struct AssemblyOptions {
   storage::OplogLimits oplog;  ///< of a member's log; the size counts when it is made
   /// Sees the parts of the topology actor before it is made: for simulations that watch or feed it. May be null.
   std::function<void(replication::TopologyParts&)> adjustTopology;
+  /// The same for the rollback actor: tests give it another member's log. May be null.
+  std::function<void(replication::RollbackParts&)> adjustRollback;
 
   auth::RandomSource secrets;  ///< for salts and nonces; null: from the environment, which is for tests only
   std::function<void()> requestShutdown;

@@ -53,6 +53,8 @@ struct Following {
   const replication::MemberFigures figures{buffer, applied.figures, fetched};
   /// An initial sync has begun and not ended, in this life of the process or the one before.
   const std::shared_ptr<std::atomic<bool>> isCopying = std::make_shared<std::atomic<bool>>(false);
+  /// A rollback has entered its state and not ended.
+  const std::shared_ptr<std::atomic<bool>> isRollingBack = std::make_shared<std::atomic<bool>>(false);
   const std::shared_ptr<RollbackTurn> rollbackTurn = std::make_shared<RollbackTurn>();
 };
 

@@ -381,14 +381,12 @@ MemberParts NodeAssembly::Parts::memberParts(const std::shared_ptr<machines::Sto
     following->builds.forgetAll();
   };
   *following->isCopying = lacksData;
-  auto rollback = wireRollback(*context, access, *oplog, *endOfLog, *history, *membership, forget, options);
-  wireFollowing(*context, *following, rollback);
   return {wireTopology(*context, access, *membership, links, *following, options),
           history.get(),
           wireProgress(*context),
           wireApplier(*context, *following, [this](const Status& why) { fail(why); }),
           wireFetcher(*context, *following),
-          std::move(rollback),
+          wireRollback(*context, access, *oplog, *endOfLog, *history, *membership, *following, forget, options),
           wireInitialSync(*context, access, *oplog, endOfLog.get(), *following, forget, options),
           wireFlowControl(*context)};
 }

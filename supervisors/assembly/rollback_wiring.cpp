@@ -27,7 +27,8 @@ Task<void> endBuilds(Node* node) {
 replication::RollbackParts wireRollback(server::ServerContext& server, std::shared_ptr<machines::StorageAccess> storage,
                                         storage::OplogStore& oplog, storage::TruncateAfterPoint& endOfLog,
                                         replication::KeptHistory& history, replication::Membership& membership,
-                                        std::function<void()> forget, const AssemblyOptions& options) {
+                                        Following& following, std::function<void()> forget,
+                                        const AssemblyOptions& options) {
   replication::RollbackParts parts;
   parts.storage = std::move(storage);
   parts.oplog = &oplog;
@@ -36,8 +37,10 @@ replication::RollbackParts wireRollback(server::ServerContext& server, std::shar
   parts.log = &server.log;
   if (!options.dataDirectory.empty()) parts.filesDirectory = options.dataDirectory + "/rollback";
   parts.writesFiles = [&server] { return server.parameters.createRollbackDataFiles.load(); };
-  parts.setState = [&server](bool rollingBack) {
-    return askTopology(&server.node, local(replication::RollingBack{rollingBack}));
+  // The mark moves first: a topology that is started again before it has answered resumes with it.
+  parts.setState = [&server, rollingBack = following.isRollingBack](bool on) {
+    *rollingBack = on;
+    return askTopology(&server.node, local(replication::RollingBack{on}));
   };
   parts.interruptOperations = [&server] { (void)server::interruptForRollback(server); };
   parts.endIndexBuilds = [&server] { return endBuilds(&server.node); };
@@ -46,6 +49,8 @@ replication::RollbackParts wireRollback(server::ServerContext& server, std::shar
   parts.fail = [failed = options.failed](const Status& why) {
     if (failed) failed(why);
   };
+  wireFollowing(server, following, parts);
+  if (options.adjustRollback) options.adjustRollback(parts);
   return parts;
 }
 

@@ -9,7 +9,7 @@ import pymongo.errors
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
-from replica_set_support import MAJORITY, Background, Parted, Set, client_of, cut, documents_of, hash_of, mend, rollback_id
+from replica_set_support import ELECTION_TIMEOUT_MS, MAJORITY, Background, Frozen, Parted, Set, client_of, cut, documents_of, hash_of, mend, rollback_id
 from support import SLOWNESS, eventually
 
 ALONE = WriteConcern(w=1)
@@ -118,6 +118,69 @@ class Rollback(unittest.TestCase):
             refused = {11602, 13436, 13435, "AutoReconnect", "NotMasterError"}
             self.assertLessEqual({o for o in outcomes if o not in (0, 1)}, refused, "what it had written, or nothing, or what the others wrote")
             self.assert_same(group)
+
+    def test_a_member_that_rolls_back_is_in_rollback_and_serves_nobody(self):  # RBK-002
+        """fsyncLock holds the rollback back before it has undone anything: what its entries wrote could still be read."""
+        with Set() as group:
+            group.initiate()
+            parted = Parted(group)
+            old = parted.old
+            with old.client() as client:
+                parted.part()
+                client.app.get_collection("items", write_concern=ALONE).insert_one({"_id": "alone"})
+            parted.await_successor()
+            parted.write_on_the_new_branch({"_id": "new"})
+
+            def read(**fields):
+                reply = old.ask({"find": "items"}, db="app", maxTimeMS=int(2000 * SLOWNESS), **fields)
+                return reply.get("code", "it answers")
+            with Frozen(old):
+                parted.mend()
+                self.assertTrue(eventually(lambda: '"The state is ROLLBACK"' in old.log(), 60), old.log_tail(40))
+                status = old.status()
+                self.assertEqual(status["myState"], 9)
+                self.assertEqual([m["stateStr"] for m in status["members"] if m.get("self")], ["ROLLBACK"])
+                self.assertTrue(eventually(lambda: parted.new.view_of(old)["stateStr"] == "ROLLBACK"), "the others know")
+                hello = old.hello()
+                self.assertEqual((hello["isWritablePrimary"], hello["secondary"]), (False, False))
+                self.assertEqual({mode: read(**{"$readPreference": {"mode": mode}}) for mode in ("secondaryPreferred", "secondary", "nearest")},
+                                 {"secondaryPreferred": 13436, "secondary": 13436, "nearest": 13436})
+                self.assertEqual(read(), 13436)
+                self.assertEqual(old.ask("replSetStepUp")["codeName"], "CommandFailed")
+                self.assertEqual(rollback_id(old), parted.id_before, "nothing is undone as yet")
+                self.assertEqual(old.status()["myState"], 9, "and it was in this state all the while")
+            parted.await_rollback()
+            self.assertEqual(old.status()["myState"], 2)
+            self.assert_same(group)
+            self.assertEqual([d["_id"] for d in documents_of(old)], ["new"])
+
+    def test_a_topology_that_is_started_again_meanwhile_is_in_rollback(self):  # RBK-002
+        """Its supervisor starts it again alone: the rollback goes on."""
+        with Set() as group:
+            group.initiate()
+            parted = Parted(group)
+            old = parted.old
+            with old.client() as client:
+                parted.part()
+                client.app.get_collection("items", write_concern=ALONE).insert_one({"_id": "alone"})
+            parted.await_successor()
+            parted.write_on_the_new_branch({"_id": "new"})
+            with Frozen(old):
+                parted.mend()
+                self.assertTrue(eventually(lambda: '"The state is ROLLBACK"' in old.log(), 60), old.log_tail(40))
+                offset = len(old.log())
+                old.control("replication/topology", "restart")
+                self.assertTrue(eventually(lambda: '"state":"ROLLBACK"' in old.log()[offset:].replace(" ", "")
+                                           or old.ask("replSetGetStatus").get("myState") == 2), old.log_tail(20))
+                seen = set()
+                deadline = time.monotonic() + 3 * ELECTION_TIMEOUT_MS / 1000
+                while time.monotonic() < deadline:
+                    seen.add(old.ask("replSetGetStatus").get("myState"))
+                    time.sleep(0.02)
+                self.assertEqual(seen, {9}, old.log_tail(20))
+            parted.await_rollback()
+            self.assert_same(group)
+            self.assertEqual([d["_id"] for d in documents_of(old)], ["new"])
 
     def test_a_member_that_is_killed_while_it_rolls_back_ends_where_the_set_is(self):
         with Set() as group:

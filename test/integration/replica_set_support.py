@@ -71,9 +71,13 @@ class Member(Server):
     def links(self, action, *others):
         """`park` cuts what this member says to others, `resume` lets it through again."""
         for other in others:
-            request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}/actors/node/links/{other.name}/{action}",
-                                             method="POST", headers={"X-Troupe-Action": "1"})
-            urllib.request.urlopen(request, timeout=20 * SLOWNESS).close()
+            self.control(f"links/{other.name}", action)
+
+    def control(self, actor, action):
+        """An operator's action on an actor of its tree: restart, park, resume, stop."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}/actors/node/{actor}/{action}",
+                                         method="POST", headers={"X-Troupe-Action": "1"})
+        urllib.request.urlopen(request, timeout=20 * SLOWNESS).close()
 
 
 class Distance:

@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -60,6 +61,7 @@ class CommandNode {
     std::string replicaSet = {};      ///< empty: the node stands alone
     storage::OplogLimits oplog = {};  ///< of a member
     std::vector<storage::WriteObserver*> observers = {};
+    std::function<void(replication::RollbackParts&)> adjustRollback = {};
     std::shared_ptr<VirtualEnvironment> time = std::make_shared<VirtualEnvironment>();
   };
 
@@ -150,6 +152,7 @@ class CommandNode {
     made.replicaSet = options.replicaSet;
     made.oplog = options.oplog;
     made.observers = options.observers;
+    made.adjustRollback = options.adjustRollback;
     made.dataDirectory = "/data";
     made.spillDirectory = "/tmp";
     made.requestShutdown = [this] { ++shutdowns; };

@@ -68,6 +68,10 @@ class RollbackActorTest : public ::testing::Test {
   }
   Task<Status> noted(std::string step) {
     steps.push_back(step);
+    if (step != "stop following" && unanswered > 0) {
+      --unanswered;
+      co_return Status(ErrorCode::kExceededTimeLimit, "the topology did not answer in time");
+    }
     co_return step == "ROLLBACK" ? entering : Status::OK();
   }
 
@@ -123,6 +127,7 @@ class RollbackActorTest : public ::testing::Test {
   bool writesFiles = true;
   OpTime stable;
   Status entering;
+  int unanswered = 0;  ///< questions to the topology
   std::vector<std::string> steps, failures;
   std::vector<std::string> whenStarted;  ///< the steps before any rollback
   std::vector<OpTime> resets;
@@ -293,8 +298,48 @@ TEST_F(RollbackActorTest, ANodeThatStandsOrLeadsDoesNotGoBack) {
   insert(2);
   entering = {ErrorCode::kNotSecondary, "it was elected"};
   diverge();
-  EXPECT_THAT(steps, ElementsAre("stop following", "ROLLBACK", "follow again"));
+  EXPECT_THAT(steps, ElementsAre("stop following", "ROLLBACK", "SECONDARY", "follow again"));
   EXPECT_THAT(ids, ElementsAre(1));
+  EXPECT_THAT(found(), ElementsAre(1, 2));
+}
+
+/// The topology may hear each question later: a rollback that was given up would leave the node in its state for good.
+TEST_F(RollbackActorTest, ATopologyThatDoesNotAnswerIsAskedAgain) {
+  stableAt(leaveLogsHere());
+  insert(2);
+  unanswered = 1000;
+  diverge();
+  EXPECT_EQ(phase(), "entering");
+  EXPECT_GT(steps.size(), 5u);
+  EXPECT_THAT(steps, testing::Not(testing::Contains("follow again")));
+  EXPECT_EQ(interruptions, 0) << "operations go on until the state is ROLLBACK";
+  unanswered = 0;
+  for (int i = 0; i < 100; ++i) server.node.advance(10ms);
+  EXPECT_THAT(failures, IsEmpty());
+  EXPECT_EQ(steps.back(), "follow again");
+  EXPECT_THAT(found(), ElementsAre(1));
+}
+
+TEST_F(RollbackActorTest, ATopologyThatDoesNotAnswerAtTheEndIsAskedAgain) {
+  stableAt(leaveLogsHere());
+  insert(2);
+  whileDown = [this] { unanswered = 2; };
+  diverge();
+  EXPECT_THAT(failures, IsEmpty());
+  EXPECT_EQ(phase(), "following");
+  EXPECT_THAT(steps, ElementsAre("stop following", "ROLLBACK", "invalidate", "SECONDARY", "SECONDARY", "SECONDARY",
+                                 "follow again"));
+}
+
+/// The first question was heard late, by a follower; the second one by a node that is no follower any more.
+TEST_F(RollbackActorTest, ARefusalTakesBackWhatAnEarlierQuestionMayHaveDone) {
+  stableAt(leaveLogsHere());
+  insert(2);
+  unanswered = 1;
+  entering = {ErrorCode::kNotSecondary, "it was removed"};
+  diverge();
+  EXPECT_THAT(steps, ElementsAre("stop following", "ROLLBACK", "ROLLBACK", "SECONDARY", "follow again"));
+  EXPECT_THAT(failures, IsEmpty());
   EXPECT_THAT(found(), ElementsAre(1, 2));
 }
 
@@ -441,35 +486,6 @@ TEST_F(RollbackActorTest, AFailureOnTheWayEndsTheNode) {
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_THAT(failures[0], HasSubstr("the disk is broken"));
   EXPECT_THAT(steps, ElementsAre("stop following", "ROLLBACK")) << "it stays out of service";
-}
-
-// RBK-005
-TEST(RollbackIdTest, AMemberShowsIt) {
-  CommandNode server({.name = "n1:1", .replicaSet = "rs"});
-  EXPECT_EQ(server.run(R"({"replSetGetRBID": 1})"_json, "admin")["rbid"].toInt64(), 1);
-  server.server->membership->setRollbackId(3);
-  EXPECT_EQ(server.run(R"({"replSetGetRBID": 1})"_json, "admin")["rbid"].toInt64(), 3);
-}
-
-TEST(RollbackStoreTest, KeepsTheIdWhereOperatorsLookForIt) {
-  CommandNode server;
-  RollbackStore store(server.assembly.storageAccess());
-  EXPECT_EQ(store.read()->value.rollbackId, 1);
-  bool done = false;
-  auto put = [](RollbackStore* to, bool* over) -> Task<void> {
-    const Rollback::Document document{.rollbackId = 7};
-    const machines::UnknownFields none;
-    const Status status = co_await to->put(document, none, machines::Durability::kJournaled);
-    EXPECT_TRUE(status.isOK()) << status.toString();
-    *over = true;
-  };
-  server.node.start(put(&store, &done));
-  for (int i = 0; i < 50 && !done; ++i) server.node.advance(10ms);
-  ASSERT_TRUE(done);
-  EXPECT_EQ(store.read()->value.rollbackId, 7);
-  const auto reply = server.run(bson::doc("find", "system.rollback.id"), "local");
-  EXPECT_EQ(bson::toRelaxedJson(reply["cursor"].asDocument()["firstBatch"].asArray()["0"]),
-            R"({ "_id" : "rollbackId", "rollbackId" : 7 })");
 }
 
 }  // namespace

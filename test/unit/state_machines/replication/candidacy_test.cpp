@@ -208,6 +208,20 @@ TEST(Candidacy, ANodeThatRollsBackIsInItsStateAndDoesNotStand) {  // RBK-002
   EXPECT_EQ(phaseAfter(when(over.next, ElectionTimeout{})), Phase::kDryRun);
 }
 
+/// Its topology alone is started again; the rollback goes on.
+TEST(Candidacy, ANodeWhoseTopologyIsStartedAgainWhileItRollsBackIsNeverASecondary) {  // RBK-002
+  const auto document = memberOf(kConfig, "a:1").document;
+  const Outcome out = machines::resumed<Topology>(document, Topology::resume(document, {.rollsBack = true}));
+  EXPECT_EQ(stateOf(out.next), MemberState::kRollback);
+  ASSERT_FALSE(said<HeartbeatRequest>(out).empty());
+  for (const auto& [to, request] : said<HeartbeatRequest>(out))
+    EXPECT_EQ(request.sender.state, MemberState::kRollback) << to;
+  EXPECT_EQ(phaseAfter(when(out.next, ElectionTimeout{})), Phase::kFollower);
+  EXPECT_EQ(answered(when(out.next, StepUp{}))->code(), ErrorCode::kCommandFailed);
+  EXPECT_TRUE(answered(when(out.next, RollingBack{true}))->isOK()) << "asked again, it changes nothing";
+  EXPECT_EQ(stateOf(when(out.next, RollingBack{false}).next), MemberState::kSecondary);
+}
+
 TEST(Candidacy, ANodeThatStandsOrLeadsDoesNotRollBack) {
   EXPECT_EQ(answered(when(memberOf(kConfig, "a:1", Phase::kPrimary), RollingBack{true}))->code(),
             ErrorCode::kNotSecondary);
@@ -243,7 +257,7 @@ TEST(Candidacy, AMemberWithoutDataIsNeverASecondary) {  // ISY-001
 
 TEST(Candidacy, AMemberThatIsStartedAgainWithoutDataIsNeverASecondary) {  // ISY-001
   const auto document = memberOf(kConfig, "b:1").document;
-  const Outcome out = machines::resumed<Topology>(document, Topology::resume(document, true));
+  const Outcome out = machines::resumed<Topology>(document, Topology::resume(document, {.lacksData = true}));
   EXPECT_EQ(stateOf(out.next), MemberState::kStartup2);
   for (const auto& [to, request] : said<HeartbeatRequest>(out))
     EXPECT_EQ(request.sender.state, MemberState::kStartup2) << to;

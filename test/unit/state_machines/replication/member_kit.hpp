@@ -17,7 +17,7 @@ inline Snapshot<Topology> blank(const NodeName& host, bool lacksData = false) {
   Topology::Document document;
   document.self = host;
   document.setName = "rs";
-  return machines::resumed<Topology>(document, Topology::resume(document, lacksData)).next;
+  return machines::resumed<Topology>(document, Topology::resume(document, {.lacksData = lacksData})).next;
 }
 
 /// A member of the set in that phase and term, that has heard of all others just now.
