@@ -194,7 +194,9 @@ class Modifier {
     }
     outcome_.upsertedId = bson::Value((*stored)["_id"]);
     if (what_.keepAfter) outcome_.after = bson::Document(*stored);
-    co_return Status::OK();
+    if (!collection().isCapped()) co_return Status::OK();
+    target_.lock.reset();
+    co_return co_await trimCapped(request_, ns_, target_.collection, stored->size());
   }
 
   void report() {
