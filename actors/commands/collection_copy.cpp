@@ -75,11 +75,21 @@ Status CollectionCopy::copyBatch() {
 }
 
 Task<Status> CollectionCopy::copy() {
+  int64_t removed = 0;
   auto body = [&]() -> Status { return copyBatch(); };
+  auto trim = [&]() -> Status {
+    TROUPE_ASSIGN(removed, made_->trim(unit()));
+    return Status::OK();
+  };
   while (!isDone_) {
     TROUPE_CO_TRY(co_await writerOf(request_).commit(body));
     last_ = next_;
     TROUPE_CO_TRY(co_await request_.yield());
+    // A large document that is copied takes the place of more small ones than its own unit of work removes.
+    for (removed = 1; made_->exceedsCap() && removed > 0;) {
+      TROUPE_CO_TRY(co_await writerOf(request_).commit(trim));
+      TROUPE_CO_TRY(co_await request_.yield());
+    }
   }
   co_return Status::OK();
 }

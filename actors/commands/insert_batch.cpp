@@ -85,6 +85,7 @@ class Inserter {
     const Status together = co_await writerOf(request_).commit(all);
     if (together.isOK()) {
       outcome_.inserted += static_cast<int64_t>(group_.size());
+      for (const bson::View& document : group_) bytes_ += document.size();
       co_return together;
     }
     if (endsCommand(together)) co_return together;
@@ -95,6 +96,7 @@ class Inserter {
       if (group_.size() > 1) status = co_await writerOf(request_).commit(one);
       if (status.isOK()) {
         ++outcome_.inserted;
+        bytes_ += group_[i].size();
         continue;
       }
       if (endsCommand(status)) co_return status;
@@ -107,6 +109,8 @@ class Inserter {
     co_return Status::OK();
   }
 
+  /// Of the documents that are in.
+  int64_t bytes() const { return bytes_; }
   bool isOver() const { return batch_.ordered && !outcome_.errors.empty(); }
 
   /// A failure of preparation in an ordered batch counts once everything before it is in.
@@ -130,6 +134,7 @@ class Inserter {
   std::vector<int32_t> indexes_;
   std::deque<bson::Document> made_;
   std::optional<WriteError> pending_;
+  int64_t bytes_ = 0;
 };
 
 }  // namespace
@@ -157,6 +162,11 @@ Task<Status> insertBatch(Request& request, AuthorizedNamespace ns, InsertBatch b
     if (status.isOK()) target = co_await openForWrite(request, ns, IfMissing::kCreate);
     if (status.isOK()) status = target.status();
     if (status.isOK()) status = inserter.goOnWith(target->collection);
+  }
+  if (status.isOK() && target->collection->isCapped()) {
+    const storage::CollectionPtr collection = target->collection;
+    target->lock.reset();
+    status = co_await trimCapped(request, ns, collection, inserter.bytes());
   }
   ServerCounters& counters = request.server().counters;
   counters.insert.fetch_add(outcome.inserted, std::memory_order_relaxed);

@@ -120,17 +120,30 @@ class Modifier {
       auto next = executor_->next();
       if (!next.isOK()) co_return next.status();
       if (next->isEnd()) break;
-      if (next->isDocument() && !done_.contains(executor_->recordId())) {
+      if (next->isDocument() && !isDone(executor_->recordId())) {
         const storage::RecordId id = executor_->recordId();
         if (Status status = changeOne(id, next->document); !status.isOK()) co_return status;
         if (!what_.multi) break;
-        done_.insert(id);
+        if (Status status = noteDone(id); !status.isOK()) co_return status;
         if (Status status = resume(); !status.isOK()) co_return status;
       }
       if (Status status = co_await letOthersIn(lastYield); !status.isOK()) co_return status;
     }
     report();
     co_return Status::OK();
+  }
+
+  /// Whether the record was updated already. A removed one does not come again.
+  bool isDone(const storage::RecordId& id) const { return id <= doneUpTo_ || done_.contains(id); }
+  /// A scan in the order of records meets each once: only another attempt begins with those before it again.
+  Status noteDone(const storage::RecordId& id) {
+    if (!update_) return Status::OK();
+    if (executor_->stats().ascending) {
+      doneUpTo_ = id;
+      return Status::OK();
+    }
+    done_.insert(id);
+    return doneMemory_.set(done_.bytes());
   }
 
   Status resume() { return executor_->restore(unit(), request_.server().catalog.unguarded()); }
@@ -194,7 +207,9 @@ class Modifier {
     }
     outcome_.upsertedId = bson::Value((*stored)["_id"]);
     if (what_.keepAfter) outcome_.after = bson::Document(*stored);
-    co_return Status::OK();
+    if (!collection().isCapped()) co_return Status::OK();
+    target_.lock.reset();
+    co_return co_await trimCapped(request_, ns_, target_.collection, stored->size());
   }
 
   void report() {
@@ -215,7 +230,10 @@ class Modifier {
   std::unique_ptr<query::Update> update_;
   DocumentValidator validator_;
   std::unique_ptr<query::Executor> executor_;
-  storage::RecordIdSet done_;  ///< changed already: their new place in an index must not bring them up again
+  // Updated already: their new place in an index must not bring them up again, nor another attempt.
+  storage::RecordId doneUpTo_;  ///< this record and all before it
+  storage::RecordIdSet done_;   ///< and these
+  query::HeldMemory doneMemory_{&resources_};
   ModificationOutcome outcome_;
   bool raced_ = false;
 };

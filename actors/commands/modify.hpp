@@ -34,8 +34,8 @@ struct ModificationOutcome {
 };
 
 /// Runs it: each document is read, changed and written in one storage transaction, again after a conflict. With `multi`
-/// others run between documents. Errors: those of filter, update and storage; what was done before a failure stays
-/// done.
+/// others run between documents. Errors: those of filter, update and storage, ExceededMemoryLimit (an update of very
+/// many documents that an index finds remembers which are done); what was done before a failure stays done.
 Task<StatusWith<ModificationOutcome>> modify(Request& request, AuthorizedNamespace ns, Modification what);
 
 }  // namespace troupe::commands

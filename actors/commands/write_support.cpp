@@ -142,6 +142,29 @@ Task<Status> giveWay(Request& request) {
   co_return co_await resumeLocks(request.server().node, operation);
 }
 
+Task<Status> trimCapped(Request& request, AuthorizedNamespace ns, storage::CollectionPtr collection, int64_t added) {
+  storage::OperationContext& operation = request.operation();
+  if (operation.lastingUnit()) co_return Status::OK();
+  while (added > 0 && collection->exceedsCap()) {
+    auto target = co_await openForWrite(request, ns, IfMissing::kLeave);
+    if (!target.isOK()) co_return endsCommand(target.status()) ? target.status() : Status::OK();
+    if (!target->collection || target->collection->uuid() != collection->uuid()) break;
+    collection = target->collection;
+    int64_t removed = 0;
+    auto trim = [&]() -> Status {
+      TROUPE_ASSIGN(removed, collection->trim(operation.recoveryUnit()));
+      return Status::OK();
+    };
+    const Status status = co_await writerOf(request).commit(trim);
+    if (!status.isOK()) co_return endsCommand(status) ? status : Status::OK();
+    if (removed == 0) break;  // a single document may be larger than the collection
+    added -= removed;
+    target->lock.reset();
+    TROUPE_CO_TRY(co_await giveWay(request));
+  }
+  co_return Status::OK();
+}
+
 void WriteErrors::add(WriteError error) {
   const size_t details = error.status.extra() ? error.status.extra()->view().size() : 0;
   const bool shows = bytes_ + details <= kMaxBytes;

@@ -57,6 +57,12 @@ Task<Status> betweenStatements(Request& request, TimePoint& lastYield);
 /// Lets others have all that the command still holds, those locks too that a numbered one has for its session, and run.
 /// Errors: of an interrupt, of waiting for locks.
 Task<Status> giveWay(Request& request);
+/// After an insert of so many bytes, which has removed a bounded number of documents from a capped collection: removes
+/// more of the oldest, in units of work with turns in between, until it is within its limits, or as many bytes are
+/// gone. What is still over the limits then was before the insert, and goes with the next ones. Nothing within a
+/// transaction, all of which is one unit of work. Holds no lock of the collection at its beginning. Errors: those that
+/// end the command; after any other the next insert goes on.
+Task<Status> trimCapped(Request& request, AuthorizedNamespace ns, storage::CollectionPtr collection, int64_t added);
 /// Failures that are the command's and not one statement's: it was interrupted, or the node is not the primary.
 bool endsCommand(const Status& status);
 

@@ -23,6 +23,13 @@ IndexAccess::WriteOptions writeOptions(const RecoveryUnit& unit, const IndexEntr
   return {.checkUnique = !isApplied(unit), .building = !index.ready};
 }
 
+/// What a unit of work removes from a capped collection at most, beyond as much as it adds itself. A collection may be
+/// far over its limits: collMod has lowered them, or a document of 16 MB takes the place of a hundred thousand. All of
+/// it in one transaction would hold its thread for minutes, where no kill or deadline is looked at, and might not fit
+/// the engine's cache; then every later insert would fail likewise. A thousand documents take some ten milliseconds.
+constexpr int64_t kSurplusDocuments = 1000;
+constexpr int64_t kSurplusBytes = int64_t{4} << 20;
+
 std::optional<int32_t> statementOf(const RecoveryUnit& unit) {
   return unit.operation() ? unit.operation()->statementId(0) : std::nullopt;
 }
@@ -162,7 +169,7 @@ StatusWith<RecordId> Collection::insert(RecoveryUnit& unit, bson::View document)
   KeySet scratch;
   TROUPE_ASSIGN(const RecordId id, insertDocument(unit, document, scratch));
   if (!observers_.empty()) TROUPE_TRY(tellInserted(unit, {&document, 1}, {&id, 1}, slots));
-  if (options_.capped) TROUPE_TRY(trimCapped(unit, id));
+  if (options_.capped) TROUPE_TRY(trimCapped(unit, {&document, 1}, id));
   return id;
 }
 
@@ -197,7 +204,7 @@ Status Collection::insertMany(RecoveryUnit& unit, std::span<const bson::View> do
     TROUPE_TRY(insertTogether(unit, documents, ids));
   }
   if (!observers_.empty()) TROUPE_TRY(tellInserted(unit, documents, ids, slots));
-  return options_.capped ? trimCapped(unit, ids[documents.size() - 1]) : Status::OK();
+  return options_.capped ? trimCapped(unit, documents, ids[documents.size() - 1]) : Status::OK();
 }
 
 Status Collection::tellInserted(RecoveryUnit& unit, std::span<const bson::View> documents,
@@ -255,7 +262,7 @@ StatusWith<RecordId> Collection::putNew(RecoveryUnit& unit, bson::View document)
   if (inserted.status() == ErrorCode::kDuplicateKey) return put(unit, document, RecordId());
   if (!inserted.isOK()) return inserted;
   if (!observers_.empty()) TROUPE_TRY(tellInserted(unit, {&document, 1}, {&*inserted, 1}, slots));
-  if (options_.capped) TROUPE_TRY(trimCapped(unit, *inserted));
+  if (options_.capped) TROUPE_TRY(trimCapped(unit, {&document, 1}, *inserted));
   return inserted;
 }
 
@@ -337,22 +344,47 @@ Status Collection::removeAt(RecoveryUnit& unit, const RecordId& id, bson::View d
   return Status::OK();
 }
 
-/// Members remove what the primary's log says, no more.
-Status Collection::trimCapped(RecoveryUnit& unit, const RecordId& newest) const {
-  if (isApplied(unit)) return Status::OK();
+bool Collection::exceedsCap() const {
+  return options_.capped && (records_->dataBytes() > options_.cappedSize ||
+                             (options_.cappedMax > 0 && records_->count() > options_.cappedMax));
+}
+
+/// An insert removes at least as much as it adds, so that a collection within its limits stays within them.
+Status Collection::trimCapped(RecoveryUnit& unit, std::span<const bson::View> added, const RecordId& newest) const {
+  int64_t bytes = 0;
+  for (const bson::View& document : added) bytes += document.size();
+  const int64_t documents = static_cast<int64_t>(added.size());
+  return removeOldest(unit, newest, documents + kSurplusDocuments, bytes + kSurplusBytes).status();
+}
+
+StatusWith<int64_t> Collection::trim(RecoveryUnit& unit) const {
+  RecordId newest;
+  {
+    TROUPE_ASSIGN(auto last, records_->cursor(unit, false));
+    TROUPE_ASSIGN(const bool found, last.next());
+    if (!found) return int64_t{0};
+    newest = last.id();
+  }
+  return removeOldest(unit, newest, kSurplusDocuments, kSurplusBytes);
+}
+
+/// Members remove what the primary's log says, no more. One cursor goes on behind each removed document: a new one
+/// would walk over all that this unit of work has removed before.
+StatusWith<int64_t> Collection::removeOldest(RecoveryUnit& unit, const RecordId& newest, int64_t documents,
+                                             int64_t bytes) const {
+  if (isApplied(unit)) return int64_t{0};
   requireAlone(unit, ns_);
-  const auto tooMuch = [&] {
-    return records_->dataBytes() > options_.cappedSize ||
-           (options_.cappedMax > 0 && records_->count() > options_.cappedMax);
-  };
-  while (tooMuch()) {
-    TROUPE_ASSIGN(auto oldest, records_->cursor(unit));
+  if (!exceedsCap()) return int64_t{0};
+  TROUPE_ASSIGN(auto oldest, records_->cursor(unit));
+  int64_t removed = 0;
+  for (; documents > 0 && removed < bytes && exceedsCap(); --documents) {
     TROUPE_ASSIGN(const bool found, oldest.next());
-    if (!found || oldest.id() >= newest) return Status::OK();
+    if (!found || oldest.id() >= newest) break;
     const bson::Document document(oldest.document());
     TROUPE_TRY(removeAt(unit, oldest.id(), document, std::nullopt));
+    removed += document.view().size();
   }
-  return Status::OK();
+  return removed;
 }
 
 Status Collection::truncate(RecoveryUnit& unit) const {

@@ -133,6 +133,13 @@ class Collection {
   /// Replaces the document on which the cursor stands, without another search. `before` is its copy.
   Status updateAt(RecoveryUnit& unit, RecordCursor& at, bson::View before, bson::View after) const;
   Status remove(RecoveryUnit& unit, const RecordId& id, bson::View document) const;
+  /// Whether a capped collection holds more than it may. Inserts remove a bounded number of documents beyond as much as
+  /// they add, so that this may last for a while after its limits were lowered.
+  bool exceedsCap() const;
+  /// Removes the oldest documents of a capped collection that holds more than it may: as many as one unit of work
+  /// should, and never the newest. Gives their bytes; 0: there was nothing to remove. Under its exclusive lock, as an
+  /// insert.
+  StatusWith<int64_t> trim(RecoveryUnit& unit) const;
   /// Removes all documents and all keys.
   Status truncate(RecoveryUnit& unit) const;
   /// Calls `use(View)` with the record; false when there is none.
@@ -161,7 +168,11 @@ class Collection {
   StatusWith<RecordId> insertRecord(RecoveryUnit& unit, bson::View document) const;
   /// The record and all keys, the key of `_id` first: a DuplicateKey leaves nothing behind.
   StatusWith<RecordId> insertByKey(RecoveryUnit& unit, bson::View document, KeySet& scratch) const;
-  Status trimCapped(RecoveryUnit& unit, const RecordId& newest) const;
+  /// After documents were added to a capped collection, the newest under this id.
+  Status trimCapped(RecoveryUnit& unit, std::span<const bson::View> added, const RecordId& newest) const;
+  /// Removes the oldest documents before `newest` until the collection is within its limits, so many are removed, or
+  /// their bytes are as many. Gives their bytes.
+  StatusWith<int64_t> removeOldest(RecoveryUnit& unit, const RecordId& newest, int64_t documents, int64_t bytes) const;
   /// First half of an update: checks it, reserves its slot and changes the keys; the record comes after.
   StatusWith<OpTime> prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after) const;
   Status tellUpdated(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after,

@@ -34,6 +34,7 @@ Status changeValidation(const CollectionChange& change, CollectionOptions& optio
   return Status::OK();
 }
 
+/// Lower limits remove nothing here, where all would be one unit of work: the inserts that follow do, each some.
 Status changeCapped(const CollectionChange& change, CollectionOptions& options) {
   if (!change.cappedSize && !change.cappedMax) return Status::OK();
   if (!options.capped) return invalidChange("Collection must be capped.");

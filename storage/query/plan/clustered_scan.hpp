@@ -15,6 +15,7 @@ class ClusteredScan final : public PlanStage {
   ClusteredScan(PlanContext& plan, std::shared_ptr<const IndexPlan> access, Conjuncts filter);
   std::string_view name() const override { return "CLUSTERED_IXSCAN"; }
   FullScan fullScan() const override { return access_->isUnbounded() ? FullScan::kCollection : FullScan::kNone; }
+  bool isAscending() const override { return access_->forward; }
 
  protected:
   StatusWith<Step> advance(Row& row) override;

@@ -19,6 +19,7 @@ class CollectionScan final : public PlanStage {
   std::string_view name() const override { return "COLLSCAN"; }
   /// A tailable one reads what is new, again and again: its first pass is no burden that others should pass.
   FullScan fullScan() const override { return tailable_ ? FullScan::kNone : FullScan::kCollection; }
+  bool isAscending() const override { return forward_; }
 
  protected:
   StatusWith<Step> advance(Row& row) override;

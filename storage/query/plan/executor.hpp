@@ -54,6 +54,7 @@ struct ExecutionStats {
   bool hasSortStage = false;
   bool usedDisk = false;
   FullScan fullScan = FullScan::kNone;  ///< known once planned
+  bool ascending = false;               ///< likewise: the ids of the records only grow
   std::string planSummary;              ///< "COLLSCAN", "IXSCAN { a: 1 }", "IDHACK", "EOF" ...
 };
 

@@ -89,7 +89,9 @@ StatusWith<PlanStage::Step> UnionRows::advance(Row& row) {
       ++at_;
       continue;
     }
-    if (seen_.insert(row.id)) return step;
+    const bool isNew = seen_.insert(row.id);
+    TROUPE_TRY(memory_.set(seen_.bytes()));
+    if (isNew) return step;
     ++repeats_;
   }
   return Step::kEnd;

@@ -65,6 +65,7 @@ class UnionRows final : public PlanStage {
  private:
   size_t at_ = 0;
   storage::RecordIdSet seen_;
+  HeldMemory memory_{plan_.parse.work};  ///< of `seen_`
   int64_t repeats_ = 0;
 };
 

@@ -51,10 +51,11 @@ StatusWith<bool> IndexScan::move() {
   return found;
 }
 
-bool IndexScan::isFresh(const storage::RecordId& id) {
+StatusWith<bool> IndexScan::isFresh(const storage::RecordId& id) {
   if (!removesRepeats_ || !index_->multikey()) return true;
   const bool fresh = seen_.insert(id);
   repeats_ += !fresh;
+  TROUPE_TRY(memory_.set(seen_.bytes()));
   return fresh;
 }
 
@@ -81,7 +82,9 @@ StatusWith<PlanStage::Step> IndexScan::advance(Row& row) {
     ++plan_.stats.keysExamined;
     if (verdict == KeyRanges::Verdict::kSeek) continue;
     TROUPE_ASSIGN(const bool passed, passes());
-    if (!passed || !isFresh(cursor_.id())) continue;
+    if (!passed) continue;
+    TROUPE_ASSIGN(const bool fresh, isFresh(cursor_.id()));
+    if (!fresh) continue;
     row.document = {};
     row.id = cursor_.id();
     row.key = {cursor_.key(), cursor_.typeBits(), index_};

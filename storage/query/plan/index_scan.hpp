@@ -33,8 +33,8 @@ class IndexScan : public PlanStage {
   /// Moves to the next key; false at the end.
   StatusWith<bool> move();
   StatusWith<bool> passes();
-  /// Whether this is the record's first key.
-  bool isFresh(const storage::RecordId& id);
+  /// Whether this is the record's first key. Errors: ExceededMemoryLimit.
+  StatusWith<bool> isFresh(const storage::RecordId& id);
 
   std::shared_ptr<const IndexPlan> access_;
   const storage::IndexEntry* index_;
@@ -44,6 +44,7 @@ class IndexScan : public PlanStage {
   storage::IndexCursor cursor_;
   std::string target_;  ///< where to seek next, when not empty
   storage::RecordIdSet seen_;
+  HeldMemory memory_{plan_.parse.work};  ///< of `seen_`
   bool removesRepeats_ = false;
   bool open_ = false, done_ = false;
   int64_t keys_ = 0, seeks_ = 0, repeats_ = 0;

@@ -27,6 +27,7 @@ void PlanExecutor::setRoot(PlanStagePtr root) {
   plan_.stats.planSummary.clear();
   root_->summarize(plan_.stats.planSummary);
   plan_.stats.fullScan = root_->fullScan();
+  plan_.stats.ascending = root_->isAscending();
 }
 
 StatusWith<Next> PlanExecutor::next() {

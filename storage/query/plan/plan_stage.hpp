@@ -120,6 +120,8 @@ class PlanStage {
 
   /// The full scan in this stage or its inputs, if any.
   virtual FullScan fullScan() const;
+  /// Whether it reads records in the order of their ids, each at most once, also across `save` and `restore`.
+  virtual bool isAscending() const { return false; }
   /// As explain calls it: "COLLSCAN" ...
   virtual std::string_view name() const = 0;
   /// Appends `{stage, ...}` to an open document; with the counters of the execution or without.

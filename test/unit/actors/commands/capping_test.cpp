@@ -1,4 +1,7 @@
-// convertToCapped, cloneCollectionAsCapped.
+// convertToCapped, cloneCollectionAsCapped; what inserts remove.
+#include <algorithm>
+#include <functional>
+
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
@@ -91,6 +94,105 @@ TEST_F(CappingTest, BadSourcesAndSizesAreRefused) {
   EXPECT_EQ(code(R"({"cloneCollectionAsCapped": "v", "toCollection": "d", "size": 4096})"), 166);
   EXPECT_EQ(code(R"({"cloneCollectionAsCapped": "c", "toCollection": "v", "size": 4096})"), 166);
   EXPECT_TRUE(answers(R"({"collStats": "c"})", R"({"capped": false, "count": 1})"));
+}
+
+/// Counts the documents that each unit of work removes.
+class Removals final : public storage::WriteObserver {
+ public:
+  bool observes(const storage::CatalogEntry& entry) const override { return entry.ns.db() == "test"; }
+  Status onRemove(storage::RecoveryUnit& unit, const storage::Collection&, const storage::RemoveOperation&) override {
+    if (onRemoval) onRemoval(*unit.operation());
+    if (++open > 1) return Status::OK();
+    unit.onChange(
+        [this](auto) {
+          most = std::max(most, open);
+          open = 0;
+        },
+        [this] { open = 0; });
+    return Status::OK();
+  }
+  int most = 0;  ///< that a unit of work has removed
+  int open = 0;  ///< by the present one
+  std::function<void(storage::OperationContext&)> onRemoval;
+};
+
+struct HasRemovals {
+  Removals removals;
+};
+
+/// A capped collection of 204,800 bytes is full of documents of 21 bytes.
+class CappedInsertTest : private HasRemovals, public CommandTest {
+ protected:
+  static constexpr int kSmall = 9000;
+  static constexpr int kMostOfAUnit = 1200;  ///< what an insert may remove, with the documents of its group
+
+  CappedInsertTest() : CommandTest({.observers = {&removals}}) {}
+
+  using HasRemovals::removals;
+  void fillCapped() {
+    EXPECT_TRUE(succeeds(R"({"create": "c", "capped": true, "size": 204800})"));
+    fill("c", kSmall);
+    ASSERT_EQ(run(R"({"collStats": "c"})")["count"].toInt64(), kSmall);
+    removals.most = 0;
+  }
+  static bson::Document large(int id) { return bson::doc("_id", id, "s", std::string(190'000, 'x')); }
+  bson::Document insertLarge(int id) {
+    return server.run(bson::doc("insert", "c", "documents", std::vector{large(id)}));
+  }
+  int64_t size() { return run(R"({"collStats": "c"})")["size"].toInt64(); }
+  int64_t count() { return run(R"({"collStats": "c"})")["count"].toInt64(); }
+};
+
+TEST_F(CappedInsertTest, ALargeDocumentTakesThePlaceOfManySmallOnesInSeveralUnits) {
+  fillCapped();
+  EXPECT_TRUE(holds(insertLarge(-1), R"({"ok": 1, "n": 1})"_json));
+  EXPECT_LE(size(), 204'800);
+  EXPECT_GT(count(), 1);
+  EXPECT_GT(removals.most, 0);
+  EXPECT_LE(removals.most, kMostOfAUnit);
+  EXPECT_TRUE(answers(R"({"count": "c", "query": {"_id": -1}})", R"({"n": 1})"));
+}
+
+TEST_F(CappedInsertTest, AnUpsertOfALargeDocumentDoesSoToo) {
+  fillCapped();
+  const auto update = bson::doc("q", bson::doc("_id", -1), "u", large(-1), "upsert", true);
+  EXPECT_TRUE(holds(server.run(bson::doc("update", "c", "updates", std::vector{update})), R"({"ok": 1, "n": 1})"_json));
+  EXPECT_LE(size(), 204'800);
+  EXPECT_LE(removals.most, kMostOfAUnit);
+}
+
+TEST_F(CappedInsertTest, ALargeDocumentThatIsCopiedDoesSoToo) {
+  fill("c", kSmall);
+  ASSERT_TRUE(insertLarge(-1)["ok"].truthy());
+  ASSERT_TRUE(succeeds(R"({"convertToCapped": "c", "size": 204800})"));
+  EXPECT_LE(size(), 204'800);
+  EXPECT_GT(removals.most, 0);
+  EXPECT_LE(removals.most, kMostOfAUnit);
+}
+
+TEST_F(CappedInsertTest, LowerLimitsAreReachedByTheInsertsThatFollow) {
+  fillCapped();
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "cappedMax": 10})"));
+  EXPECT_EQ(count(), kSmall);
+  int inserts = 0;
+  for (; count() > 10 && inserts < 20; ++inserts)
+    ASSERT_TRUE(
+        server.run(bson::doc("insert", "c", "documents", std::vector{bson::doc("_id", -inserts)}))["ok"].truthy());
+  EXPECT_EQ(count(), 10);
+  EXPECT_GT(inserts, 2);
+  EXPECT_LE(removals.most, kMostOfAUnit);
+}
+
+TEST_F(CappedInsertTest, AnInsertThatIsKilledLeavesTheRestToTheNextOnes) {
+  fillCapped();
+  removals.onRemoval = [](storage::OperationContext& operation) { operation.kill(ErrorCode::kInterrupted); };
+  EXPECT_EQ(insertLarge(-1)["code"].toInt64(), static_cast<int64_t>(ErrorCode::kInterrupted));
+  removals.onRemoval = nullptr;
+  EXPECT_GT(size(), 300'000) << "it is in, and has removed what its own unit of work may";
+  for (int i = 2; i < 12; ++i)
+    ASSERT_TRUE(server.run(bson::doc("insert", "c", "documents", std::vector{bson::doc("_id", -i)}))["ok"].truthy());
+  EXPECT_LE(size(), 204'800);
+  EXPECT_LE(removals.most, kMostOfAUnit);
 }
 
 }  // namespace troupe::commands

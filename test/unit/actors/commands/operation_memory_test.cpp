@@ -210,4 +210,125 @@ TEST_F(OperationMemoryTest, AProjectedDocumentIsCharged) {
   EXPECT_EQ(code(R"({"find": "c", "projection": {"next": 1}})"), 0);
 }
 
+/// The records that scans, updates and deletes have seen: ids of a clustered collection are texts of 100 bytes, so that
+/// those of 10,000 records pass a budget of a megabyte.
+class SeenRecordsTest : public OperationMemoryTest {
+ protected:
+  static constexpr int kRecords = 10'000;
+
+  SeenRecordsTest() {
+    EXPECT_TRUE(succeeds(R"({"create": "c", "clusteredIndex": {"key": {"_id": 1}, "unique": true}})"));
+    EXPECT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"array": 1}, "name": "array"},
+                             {"key": {"x": 1}, "name": "x"}, {"key": {"y": 1}, "name": "y"}]})"));
+    bson::Builder b;
+    b.append("insert", "c").openArray("documents");
+    for (int i = 0; i < kRecords; ++i)
+      b.push(bson::doc("_id", std::to_string(100'000 + i) + std::string(94, 'x'), "array", std::vector{i, i + 1}, "x",
+                       i, "y", i));
+    EXPECT_TRUE(server.run(b.close().finish())["ok"].truthy());
+    EXPECT_TRUE(succeeds(R"({"setParameter": 1, "operationMemoryLimitBytes": 1048576})", "admin"));
+  }
+};
+
+TEST_F(SeenRecordsTest, ScansOfIndexesThatMayMeetARecordAgainEndAtTheBudget) {
+  const auto countOf = [&](const std::string& query) {
+    return R"({"count": "c", "query": )" + query + R"(, "hint": "array"})";
+  };
+  EXPECT_EQ(code(countOf(R"({"array": {"$gte": 0}})")), kExceeded);
+  EXPECT_TRUE(answers(countOf(R"({"array": {"$lt": 1000}})"), R"({"n": 1000})"));
+  EXPECT_TRUE(answers(R"({"count": "c", "query": {"x": {"$gte": 0}}, "hint": "x"})", R"({"n": 10000})"))
+      << "no arrays: each record has one key";
+}
+
+TEST_F(SeenRecordsTest, ReservesFromTheNode) {
+  ASSERT_TRUE(succeeds(R"({"setParameter": 1, "operationMemoryTotalBytes": 1048576})", "admin"));
+  ASSERT_TRUE(succeeds(R"({"setParameter": 1, "operationMemoryLimitBytes": 268435456})", "admin"));
+  const bson::Document reply = run(R"({"count": "c", "query": {"array": {"$gte": 0}}, "hint": "array"})");
+  EXPECT_EQ(reply["code"].toInt64(), kExceeded);
+  EXPECT_NE(reply["errmsg"].toStringOr().find("the node is out of memory"), std::string_view::npos);
+  EXPECT_EQ(governor().reserved(), 0);
+}
+
+TEST_F(SeenRecordsTest, AnOrOfManyRecordsEndsAtTheBudget) {
+  EXPECT_EQ(code(R"({"count": "c", "query": {"$or": [{"x": {"$gte": 0}}, {"y": {"$lt": 0}}]}})"), kExceeded);
+  EXPECT_TRUE(
+      answers(R"({"count": "c", "query": {"$or": [{"x": {"$lt": 900}}, {"y": {"$lt": 1000}}]}})", R"({"n": 1000})"));
+}
+
+TEST_F(SeenRecordsTest, AnUpdateOfManyRecordsThatAnIndexFindsEndsAtTheBudget) {
+  EXPECT_TRUE(answers(R"({"update": "c", "updates": [{"q": {"x": {"$gte": 0}}, "u": {"$inc": {"n": 1}}, "multi": true,
+                          "hint": "x"}]})",
+                      R"({"ok": 1, "writeErrors": [{"index": 0, "code": 146}]})"));
+  EXPECT_TRUE(answers(R"({"count": "c", "query": {"n": {"$gt": 1}}})", R"({"n": 0})"));
+}
+
+TEST_F(SeenRecordsTest, AnUpdateInTheOrderOfRecordsNeedsNoMemoryOfThem) {
+  EXPECT_TRUE(answers(R"({"update": "c", "updates": [{"q": {}, "u": {"$inc": {"n": 1}}, "multi": true}]})",
+                      R"({"ok": 1, "n": 10000, "nModified": 10000})"));
+  EXPECT_TRUE(answers(R"({"count": "c", "query": {"n": 1}})", R"({"n": 10000})"));
+}
+
+TEST_F(SeenRecordsTest, ADeleteNeedsNoMemoryOfWhatItHasRemoved) {
+  EXPECT_TRUE(answers(R"({"delete": "c", "deletes": [{"q": {"x": {"$gte": 0}}, "limit": 0, "hint": "x"}]})",
+                      R"({"ok": 1, "n": 10000})"));
+}
+
+/// Makes one write of a document fail as another transaction's would.
+class OneConflict final : public storage::WriteObserver {
+ public:
+  bool observes(const storage::CatalogEntry& entry) const override { return entry.ns.db() == "test"; }
+  Status onUpdate(storage::RecoveryUnit&, const storage::Collection&, const storage::UpdateOperation&) override {
+    return fail();
+  }
+  Status onRemove(storage::RecoveryUnit&, const storage::Collection&, const storage::RemoveOperation&) override {
+    return fail();
+  }
+  int left = 0;  ///< writes until it fails; 0: none does
+
+ private:
+  Status fail() {
+    if (left == 0 || --left > 0) return Status::OK();
+    return {ErrorCode::kWriteConflict, "a conflict of the test"};
+  }
+};
+
+struct HasConflict {
+  OneConflict conflict;
+};
+
+class RepeatedUpdateTest : private HasConflict, public CommandTest {
+ protected:
+  RepeatedUpdateTest() : CommandTest({.observers = {&conflict}}) {
+    fill("c", 50);
+    EXPECT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"n": 1}, "name": "n"},
+                             {"key": {"x": 1}, "name": "x"}]})"));
+  }
+  using HasConflict::conflict;
+};
+
+/// After a conflict an update goes over its matches from the beginning.
+TEST_F(RepeatedUpdateTest, ChangesEachDocumentOnce) {
+  const auto increment = [&](const std::string& more) {
+    conflict.left = 20;
+    return R"({"update": "c", "updates": [{"q": {"_id": {"$gt": 0}}, "u": {"$inc": {"n": 1}}, "multi": true)" + more +
+           "}]}";
+  };
+  constexpr const char* kAll = R"({"ok": 1, "n": 50, "nModified": 50})";
+  EXPECT_TRUE(answers(increment(""), kAll)) << "by the index of _id";
+  EXPECT_EQ(conflict.left, 0);
+  EXPECT_TRUE(answers(increment(R"(, "hint": {"$natural": 1})"), kAll)) << "in the order of records";
+  EXPECT_EQ(conflict.left, 0);
+  EXPECT_TRUE(answers(increment(R"(, "hint": {"$natural": -1})"), kAll));
+  EXPECT_TRUE(answers(increment(R"(, "hint": "n")"), kAll)) << "by an index whose keys move ahead of the scan";
+  EXPECT_TRUE(answers(increment(R"(, "hint": "x")"), kAll));
+  EXPECT_TRUE(answers(R"({"count": "c", "query": {"n": 5}})", R"({"n": 50})"));
+}
+
+TEST_F(RepeatedUpdateTest, ADeleteCountsEachDocumentOnce) {
+  conflict.left = 20;
+  EXPECT_TRUE(answers(R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})", R"({"ok": 1, "n": 50})"));
+  EXPECT_EQ(conflict.left, 0);
+  EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 0})"));
+}
+
 }  // namespace troupe::commands

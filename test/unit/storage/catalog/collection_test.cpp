@@ -241,7 +241,78 @@ TEST_P(CollectionTest, BoundsACappedCollectionByBytes) {
   EXPECT_TRUE(findById(49));
 }
 
+/// As collMod does.
+class CappedLimitsTest : public CatalogFixture {
+ protected:
+  void limit(std::optional<int64_t> size, std::optional<int64_t> max) {
+    CollectionChange change;
+    change.cappedSize = size;
+    change.cappedMax = max;
+    ASSERT_TRUE(write([&] { return modifyCollection(*catalog, *unit, current(), change).status(); }).isOK());
+  }
+  void insertMany(int first, int count, size_t text) {
+    std::vector<bson::Document> documents;
+    for (int i = first; i < first + count; ++i)
+      documents.push_back(bson::doc("_id", i, "text", std::string(text, 'x')));
+    const std::vector<bson::View> views(documents.begin(), documents.end());
+    ASSERT_TRUE(write([&] { return current()->insertMany(*unit, views); }).isOK());
+  }
+  int64_t count() { return current()->records().count(); }
+  bool trim() {
+    const auto removed = write([&] { return current()->trim(*unit); });
+    EXPECT_TRUE(removed.isOK()) << removed.status().toString();
+    return removed.isOK() && *removed > 0;
+  }
+};
+
+TEST_P(CappedLimitsTest, AnInsertRemovesSoManyDocumentsBeyondWhatItAdds) {
+  create("test.c", R"({"capped": true, "size": 10000000})"_json);
+  insertMany(0, 3000, 1);
+  limit({}, 10);
+  EXPECT_EQ(count(), 3000) << "the change itself removes nothing";
+  insertMany(3000, 2, 1);
+  EXPECT_EQ(count(), 2000);
+  insertMany(3002, 1, 1);
+  EXPECT_EQ(count(), 1000);
+  insertMany(3003, 1, 1);
+  EXPECT_EQ(count(), 10) << "less than it might";
+  insertMany(3004, 20, 1);
+  EXPECT_EQ(count(), 10) << "as much as it adds, from then on";
+  EXPECT_TRUE(findById(3014) && !findById(3013)) << "the oldest went";
+  EXPECT_EQ(keys("_id_"), 10);
+}
+
+TEST_P(CappedLimitsTest, AnInsertRemovesSoManyBytesBeyondWhatItAdds) {
+  create("test.c", R"({"capped": true, "size": 20000000})"_json);
+  for (int i = 0; i < 12; ++i) insertMany(i, 1, 1'000'000);
+  limit(1000, {});
+  insertMany(12, 1, 1);
+  EXPECT_EQ(count(), 8) << "five of a megabyte are the first that have more than 4 MiB";
+  insertMany(13, 1, 1);
+  EXPECT_EQ(count(), 4);
+  insertMany(14, 1, 1);
+  EXPECT_EQ(count(), 3) << "the small ones";
+  EXPECT_FALSE(current()->exceedsCap());
+}
+
+TEST_P(CappedLimitsTest, IsTrimmedInBoundedUnitsAndTheNewestDocumentStays) {
+  create("test.c", R"({"capped": true, "size": 10000000})"_json);
+  EXPECT_FALSE(trim()) << "it is empty";
+  insertMany(0, 2500, 300);
+  EXPECT_FALSE(trim()) << "it is within its limits";
+  limit(256, {});
+  EXPECT_TRUE(current()->exceedsCap());
+  EXPECT_TRUE(trim());
+  EXPECT_EQ(count(), 1500);
+  EXPECT_TRUE(trim());
+  EXPECT_TRUE(trim());
+  EXPECT_EQ(count(), 1) << "a document that is larger than the collection";
+  EXPECT_FALSE(trim());
+  EXPECT_TRUE(findById(2499));
+}
+
 TROUPE_ON_BOTH_ENGINES(CollectionTest);
+TROUPE_ON_BOTH_ENGINES(CappedLimitsTest);
 
 }  // namespace
 }  // namespace troupe::storage

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 #include <vector>
 
 #include "storage/records/record_id_set.hpp"
@@ -92,6 +93,46 @@ TEST(RecordIdSet, KnowsBothKinds) {
   EXPECT_TRUE(seen.contains(RecordId(std::string("a"))) && seen.contains(RecordId(1)));
   EXPECT_FALSE(seen.contains(RecordId(std::string("b"))) || seen.contains(RecordId(2)));
   EXPECT_EQ(seen.size(), 2U);
+}
+
+TEST(RecordIdSet, HoldsAnyNumbers) {
+  RecordIdSet seen;
+  std::set<int64_t> expected;
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    const int64_t number = i % 2 ? static_cast<int64_t>(random() % 5000) - 2500 : static_cast<int64_t>(random());
+    ASSERT_EQ(seen.contains(RecordId(number)), expected.contains(number)) << number;
+    ASSERT_EQ(seen.insert(RecordId(number)), expected.insert(number).second) << number;
+    ASSERT_EQ(seen.size(), expected.size());
+  }
+  for (const int64_t number : {INT64_MIN, INT64_MAX}) {
+    EXPECT_TRUE(seen.insert(RecordId(number)));
+    EXPECT_FALSE(seen.insert(RecordId(number)));
+  }
+}
+
+TEST(RecordIdSet, NeighboursTakeLittle) {
+  RecordIdSet neighbours, apart;
+  for (int64_t i = 1; i <= 100'000; ++i) {
+    neighbours.insert(RecordId(i));
+    apart.insert(RecordId(i * 1000));
+  }
+  EXPECT_LT(neighbours.bytes(), 200'000);
+  EXPECT_GT(apart.bytes(), 3'000'000);
+  EXPECT_LT(apart.bytes(), 6'000'000);
+}
+
+TEST(RecordIdSet, ByteStringsCountWithWhatTheyHoldOutsideOfTheTable) {
+  RecordIdSet shortOnes, longOnes;
+  for (int i = 0; i < 1000; ++i) {
+    shortOnes.insert(RecordId(std::to_string(10'000 + i)));
+    longOnes.insert(RecordId(std::string(10'000, 'x') + std::to_string(i)));
+    longOnes.insert(RecordId(std::string(10'000, 'x') + std::to_string(i)));
+  }
+  EXPECT_GT(shortOnes.bytes(), 50'000);
+  EXPECT_LT(shortOnes.bytes(), 200'000);
+  EXPECT_GT(longOnes.bytes(), 10'000'000);
+  EXPECT_LT(longOnes.bytes(), 11'000'000);
 }
 
 }  // namespace
