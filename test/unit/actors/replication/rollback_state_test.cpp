@@ -19,7 +19,8 @@ using bson::operator""_json;
 using commands::CommandNode;
 using testing::IsEmpty;
 
-/// A member that was primary and has an entry to be undone, in a rollback that waits for an operation that holds a lock.
+/// A member that was primary and has an entry to be undone, in a rollback that waits for an operation that holds a
+/// lock.
 class RollbackStateTest : public ::testing::Test {
  protected:
   RollbackStateTest() {
