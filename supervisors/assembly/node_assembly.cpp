@@ -405,8 +405,8 @@ void NodeAssembly::Parts::closeStorage() {
   if (const Status flushed = catalog ? catalog->flushAtEnd() : Status::OK(); !flushed.isOK())
     log.warning(Component::kStorage, 22322, "main", "The collections' sizes could not be saved",
                 bson::doc("error", flushed.reason()));
-  const bool cuts = (history && history->isFrozen()) || replicated->slots.openReservations() > 0;  // a rollback's point
-  if (endOfLog && !cuts) (void)endOfLog->set({});
+  const bool isInRollback = history && history->isFrozen();  // a start cuts the log at its point
+  if (endOfLog && !isInRollback && replicated->slots.openReservations() == 0) (void)endOfLog->set({});
   users.reset();
   endOfLog.reset();
   oplog.reset();

@@ -80,15 +80,6 @@ TEST_F(MajorityLogTest, EndsAtTheCommitPointInBothDirections) {
   EXPECT_THAT(committed(R"({"find": "oplog.rs", "sort": {"$natural": -1}})"), ElementsAre(3, 2, 1));
 }
 
-TEST_F(MajorityLogTest, ASnapshotOfItEndsAtTheTimeThatIsNamed) {
-  const bson::Timestamp time = server.server->progress->majority();
-  insert(2);
-  server.node.advance(1s);
-  const bson::Document concern = bson::doc("level", "snapshot", "atClusterTime", time);
-  for (const char* read : {R"({"find": "oplog.rs"})", R"({"find": "oplog.rs", "sort": {"$natural": -1}})"})
-    EXPECT_THAT(inserted(server.run(with(read, bson::doc("readConcern", concern)), "local")), ElementsAre(1)) << read;
-}
-
 TEST_F(MajorityLogTest, ATailWakesWhenTheCommitPointMovesAndNotBefore) {
   holdCommits();
   const auto waiting = more(tail(majority(kTail)));
