@@ -80,8 +80,9 @@ StatusWith<bool> RecordCursor::next() {
 /// The visibility point was read before the snapshot was opened: what is committed up to it is in the snapshot. The
 /// other way round an entry that was committed in between would lie below the point and not be in the snapshot, and be
 /// passed over.
-/// The engine keeps no times of logged tables, so a read at a chosen time is bounded here. Not that of a member's
-/// ordinary read, the end of its last batch: who fetches from this member reads all that is visible.
+/// A read at a chosen time is bounded here, for the engine bounds only what a primary has written: entries that a
+/// member has fetched have no commit times. A member's ordinary read, whose time is the end of its last batch, is not:
+/// who fetches from this member reads all that is visible.
 Status RecordCursor::bound(RecoveryUnit& unit) {
   end_.clear();
   if (kind_ != RecordIds::kTimes) return Status::OK();

@@ -199,5 +199,30 @@ class Concerns(unittest.TestCase):
         self.assertEqual((reply["n"], reply.get("writeConcernError")), (1, None), "the third member has it too")
 
 
+class LogOfAMember(unittest.TestCase):
+    def test_a_majority_reader_of_a_members_log_sees_nothing_that_is_not_committed(self):
+        """The member without a vote fetches what nobody else has."""
+        with Set(4, m3={"priority": 0, "votes": 0}) as group:
+            group.config["settings"]["chainingAllowed"] = False  # a frozen member would have nothing for it
+            group.initiate()
+            primary, member = group.settled(60), group.members[3]
+            voters = [m for m in group.others(primary) if m is not member]
+
+            def read(level, **options):
+                reply = member.ask({"find": "oplog.rs", "filter": {"ns": "app.items", "op": "i"}}, db="local",
+                                   readConcern={"level": level}, **options)
+                return [e["o"]["_id"] for e in reply["cursor"]["firstBatch"]]
+
+            with client_of(group) as client, primary.client() as alone:
+                client.app.get_collection("items", write_concern=WriteConcern(w=4)).insert_one({"_id": 1})
+                self.assertTrue(eventually(lambda: read("majority") == [1]))
+                with Frozen(voters[0]), Frozen(voters[1]):
+                    alone.app.get_collection("items", write_concern=ALONE).insert_one({"_id": 2})
+                    self.assertTrue(eventually(lambda: read("local") == [1, 2]), "it has fetched it")
+                    self.assertEqual(read("majority"), [1])
+                    self.assertEqual(read("majority", sort={"$natural": -1}), [1])
+                self.assertTrue(eventually(lambda: read("majority", sort={"$natural": -1}) == [2, 1]))
+
+
 if __name__ == "__main__":
     unittest.main()

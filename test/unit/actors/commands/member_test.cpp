@@ -41,7 +41,7 @@ TEST_F(MemberTest, AcknowledgesAWriteWhenAMajorityHasIt) {
   EXPECT_TRUE(holds(reply, parse(R"({"ok": 1, "n": 1})")));
   EXPECT_FALSE(reply["writeConcernError"].ok()) << bson::toRelaxedJson(reply);
   EXPECT_GE(server.server->progress->commitPoint().timestamp, timeOf(reply)) << "the default is a majority";
-  EXPECT_EQ(server.server->progress->waiters(), 2u) << "only the reporter and the majority's tails wait";
+  EXPECT_EQ(server.server->progress->waiters(), 2u) << "the reporter, and what wakes majority tails";
 }
 
 TEST_F(MemberTest, SaysWhichWriteConcernItsSetCannotGive) {

@@ -61,6 +61,27 @@ TEST_P(OplogStoreTest, AForwardWalkEndsAtThePointBeforeItsSnapshotWheneverItBegi
   EXPECT_EQ(rest(*backward), "3 1");
 }
 
+/// Entries without commit times, as those that a member has fetched.
+TEST_P(OplogStoreTest, AReadAtAChosenTimeEndsThereInBothDirections) {
+  writeVisibly({1, 2, 3, 4});
+  for (const bool forward : {true, false}) {
+    SCOPED_TRACE(forward);
+    RecoveryUnit unit(*pool_);
+    ASSERT_TRUE(unit.setReadSource(ReadSource::kProvided, time(2)).isOK());
+    auto cursor = oplog_->cursor(unit, forward);
+    ASSERT_TRUE(cursor.isOK());
+    EXPECT_EQ(rest(*cursor), forward ? "1 2" : "2 1");
+    auto sought = oplog_->cursor(unit, forward);
+    EXPECT_EQ(*sought->seek(time(3)), !forward) << "nothing follows, but something goes before";
+    if (!forward) EXPECT_EQ(sought->time(), time(2));
+    sought->save();
+    unit.abandonSnapshot();
+    ASSERT_TRUE(unit.setReadSource(ReadSource::kProvided, time(3)).isOK());
+    ASSERT_TRUE(sought->restore(unit).isOK());
+    EXPECT_EQ(rest(*sought), forward ? "3" : "1") << "in a later snapshot it goes on";
+  }
+}
+
 TEST_P(OplogStoreTest, TailsWakeWithTheVisibilityPoint) {
   writeVisibly({1});
   RecoveryUnit unit(*pool_);
