@@ -38,7 +38,7 @@ StatusWith<bool> wantsTailable(const Request& request, const storage::Collection
   return true;
 }
 
-/// Other collections of the database local are not replicated: whoever reads them sees each write at once.
+/// A write to any other collection of the database local is not replicated, and visible to majority reads at once.
 NewsSource newsFor(const Request& request, const storage::Collection& collection) {
   const bool ofMajority = request.operation().recoveryUnit().readSource() == storage::ReadSource::kMajority;
   const bool committed = collection.ns().isReplicated() || collection.ns() == storage::oplogName();

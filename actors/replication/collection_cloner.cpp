@@ -238,7 +238,8 @@ Task<Status> CollectionCloner::take(std::vector<bson::View> documents) {
   while (taken < documents.size() && !load_->isFull()) {
     const auto next = std::span(documents).subspan(taken);
     const size_t end = taken + fitting(next);
-    TROUPE_CO_TRY(co_await untilRoom(attempt_, bytesOf(next.first(end - taken))));
+    TROUPE_CO_ASSIGN(const auto writing,
+                     co_await SyncAttempt::Writing::begin(attempt_, bytesOf(next.first(end - taken))));
     for (; taken < end && !load_->isFull(); ++taken) TROUPE_CO_TRY(load_->add(documents[taken]));
     co_await attempt_->parts.node->nextTurn();
   }

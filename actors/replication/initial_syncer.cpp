@@ -380,7 +380,7 @@ Task<Status> InitialSyncer::applyStretch(std::shared_ptr<SyncAttempt> attempt, s
 }
 
 Task<InitialSyncer::Done> InitialSyncer::done(MakeDataSafe safe) {
-  const auto writing = SyncAttempt::Writing::withoutRoom(attempt_);
+  TROUPE_CO_ASSIGN(const auto writing, co_await SyncAttempt::Writing::begin(attempt_, std::nullopt));
   if (parts_.endOfLog) TROUPE_CO_TRY(parts_.endOfLog->set(safe.at.timestamp));
   std::function<Status()> checkpoint = checkpointAt(parts_.storage->catalog, safe.at.timestamp);
   std::string path = std::string(kInitialSyncPath) + "-checkpoint";

@@ -138,7 +138,7 @@ Task<RollbackActor::Done> RollbackActor::done(FindCommonPoint search) {
   // The engine may have been told of the stable time a moment ago.
   committed.timestamp = std::max(committed.timestamp, parts_.storage->catalog.engine().stableTimestamp());
   const bool isToBeUndone = !compared->common || *compared->common < compared->newest;
-  const bool isBeyond = !compared->common || compared->common->timestamp < committed.timestamp;
+  const bool isBeyond = !compared->common || losesCommitted(*compared->common, committed);
   if (isToBeUndone && isBeyond && parts_.copyAnew) {
     TROUPE_CO_ASSIGN(const bool isCopiedAnew, parts_.copyAnew(committed));
     if (isCopiedAnew) {

@@ -61,20 +61,16 @@ void SyncAttempt::endWriting() {
   for (auto& each : std::exchange(awaitingIdle_, {})) each.set(troupe::Done{});
 }
 
-Task<StatusWith<SyncAttempt::Writing>> SyncAttempt::Writing::begin(std::shared_ptr<SyncAttempt> attempt, size_t bytes) {
-  TROUPE_CO_TRY(co_await untilRoom(attempt, bytes));
-  co_return Writing(std::move(attempt));
-}
-
-Task<Status> untilRoom(std::shared_ptr<SyncAttempt> attempt, size_t bytes) {
+Task<StatusWith<SyncAttempt::Writing>> SyncAttempt::Writing::begin(std::shared_ptr<SyncAttempt> attempt,
+                                                                   std::optional<size_t> bytes) {
   const CopyParts& parts = attempt->parts;
-  if (!parts.roomFor || parts.roomFor(bytes).isOK()) co_return Status::OK();
-  const SyncStatus::Waiting shown(*parts.status, "space on the disk");
-  do {
+  std::optional<SyncStatus::Waiting> shown;
+  while (bytes && parts.roomFor && !attempt->isAbandoned() && !parts.roomFor(*bytes).isOK()) {
+    if (!shown) shown.emplace(*parts.status, "space on the disk");
     co_await parts.node->sleepFor(parts.pause);
-    if (attempt->isAbandoned()) co_return isOver();
-  } while (!parts.roomFor(bytes).isOK());
-  co_return Status::OK();
+  }
+  if (attempt->isAbandoned()) co_return isOver();
+  co_return Writing(std::move(attempt));
 }
 
 Task<Status> SourcePatience::wait(Status failure) {
@@ -135,8 +131,7 @@ Task<StatusWith<std::vector<bson::Document>>> listOfSource(std::shared_ptr<SyncA
 
 Task<Status> writeCopied(std::shared_ptr<SyncAttempt> attempt, CopyWrite to,
                          std::function<Status(storage::RecoveryUnit&)> body) {
-  if (to.bytes) TROUPE_CO_TRY(co_await untilRoom(attempt, *to.bytes));
-  const auto writing = SyncAttempt::Writing::withoutRoom(attempt);
+  TROUPE_CO_ASSIGN(const auto writing, co_await SyncAttempt::Writing::begin(attempt, to.bytes));
   Node& node = *attempt->parts.node;
   storage::OperationContext operation(servicesOfCopy(attempt->parts), OperationOrigin::kApplier);
   operation.setWriteMode(storage::WriteMode::kApplied);

@@ -61,14 +61,12 @@ class SyncAttempt {
   /// Completes when nothing is being written.
   Future<troupe::Done> untilIdle();
 
-  /// Something is being written as long as it lives. All that an attempt writes has one.
+  /// Something is being written as long as it lives. Each write of an attempt has one.
   class Writing {
    public:
-    /// When the disk has room for `bytes` more, of which nothing has been written yet. Errors: Interrupted (the attempt
-    /// is over).
-    static Task<StatusWith<Writing>> begin(std::shared_ptr<SyncAttempt> attempt, size_t bytes);
-    /// Of what frees space, or uses what is reserved for it: a drop, a checkpoint.
-    static Writing withoutRoom(std::shared_ptr<SyncAttempt> attempt) { return Writing(std::move(attempt)); }
+    /// When the disk has room for `bytes` more. Nothing: it needs none, since it frees space (a drop) or uses what is
+    /// reserved for it (a checkpoint). Errors: Interrupted (the attempt is over).
+    static Task<StatusWith<Writing>> begin(std::shared_ptr<SyncAttempt> attempt, std::optional<size_t> bytes);
     ~Writing() {
       if (of_) of_->endWriting();
     }
@@ -110,14 +108,11 @@ Task<StatusWith<bson::Document>> askSource(std::shared_ptr<SyncAttempt> attempt,
 Task<StatusWith<std::vector<bson::Document>>> listOfSource(std::shared_ptr<SyncAttempt> attempt, std::string database,
                                                            bson::Document command);
 
-/// Completes when the disk has room for `bytes` more. Errors: Interrupted (the attempt is over).
-Task<Status> untilRoom(std::shared_ptr<SyncAttempt> attempt, size_t bytes);
-
 /// How a collection is written to by a copy.
 struct CopyWrite {
   storage::Namespace ns;
   storage::LockMode mode;
-  /// Roughly what the disk needs for it; nothing: it frees space, and waits for none.
+  /// Roughly what the disk needs for it; nothing: see SyncAttempt::Writing.
   std::optional<size_t> bytes = 0;
 };
 /// Writes to a collection, under its lock and with the attempt's time (WriteMode::kApplied): `body` opens its own units

@@ -45,24 +45,25 @@ void DiskGuard::look() {
 
 void DiskGuard::decide(int64_t free, int64_t unwritten) {
   const int64_t left = free - unwritten, reserve = reserveBytes();
-  const auto figures =
-      bson::doc("free", megabytes(free), "notYetWritten", megabytes(unwritten), "reserve", megabytes(reserve));
+  const auto figures = [&] {
+    return bson::doc("free", megabytes(free), "notYetWritten", megabytes(unwritten), "reserve", megabytes(reserve));
+  };
   const bool stops = isBelow(left, reserve / 2, stopsReplication());
   if (stopsReplication_.exchange(stops) != stops) {
     if (stops)
       log_.error(log::Component::kStorage, 22463, "disk",
                  "Half of the reserve on the disk is used: a member takes nothing from others until there is space",
-                 figures);
-    else log_.info(log::Component::kStorage, 22464, "disk", "A member takes data from others again", figures);
+                 figures());
+    else log_.info(log::Component::kStorage, 22464, "disk", "A member takes data from others again", figures());
   }
   const bool full = isBelow(left, reserve, refusing());
   if (refusing_.exchange(full) == full) return;
   if (full) {
     refusals_.fetch_add(1, std::memory_order_relaxed);
     log_.error(log::Component::kStorage, 22461, "disk",
-               "The disk is nearly full: writes that add data are refused; reads and deletes go on", figures);
+               "The disk is nearly full: writes that add data are refused; reads and deletes go on", figures());
   } else {
-    log_.info(log::Component::kStorage, 22462, "disk", "There is space on the disk again: writes are taken", figures);
+    log_.info(log::Component::kStorage, 22462, "disk", "There is space on the disk again: writes are taken", figures());
   }
 }
 

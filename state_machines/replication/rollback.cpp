@@ -45,15 +45,11 @@ Step<Rollback> onDiverged(const Rollback::Document&, const Rollback::Memory& mem
   return Rollback::stay().remembering(std::move(changed)).then(Rollback::perform(StopFollowing{}));
 }
 
-/// Both are points of this node's own log, where times grow alone. Of what is stable after a start the term is not
-/// known until the commit point is.
-bool isBeyond(const OpTime& common, const OpTime& committed) { return common.timestamp < committed.timestamp; }
-
 /// RBK-018, and the bound of every rollback: what a majority has is never undone (RBK-010).
 Step<Rollback> onCommonPoint(const Rollback::Document& document, const Rollback::Memory& memory,
                              const CommonPointFound& found) {
   if (found.common >= found.newest) return followAgain();
-  if (isBeyond(found.common, found.committed))
+  if (losesCommitted(found.common, found.committed))
     return failForGood(
         "the newest entry that this node shares with " + memory.source + " is " + shownOpTime(found.common) +
         ", older than what is committed or stable here, " + shownOpTime(found.committed) +
@@ -98,6 +94,8 @@ bool anyRollback(const machines::World& world, const Condition& condition) {
 }
 
 }  // namespace
+
+bool losesCommitted(const OpTime& common, const OpTime& committed) { return common.timestamp < committed.timestamp; }
 
 bool isUndoing(Rollback::Phase phase) {
   return phase == Rollback::Phase::kTakingDown || phase == Rollback::Phase::kRollingBack ||
@@ -159,7 +157,7 @@ std::vector<machines::Invariant> Rollback::invariants() {
       never("what a majority has is undone",
             [](const machines::World& world) {
               return anyRollback(world, [](const Snapshot<Rollback>& now) {
-                return now.memory.phase != Phase::kFailed && isBeyond(now.memory.common, now.memory.committed);
+                return now.memory.phase != Phase::kFailed && losesCommitted(now.memory.common, now.memory.committed);
               });
             }),
       never("storage is rolled back although nothing is to be undone",

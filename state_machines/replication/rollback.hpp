@@ -144,6 +144,9 @@ struct Rollback : machines::Machine<Rollback> {
 
 /// Whether the node's storage is not to be used, or its log not to be read.
 bool isUndoing(Rollback::Phase phase);
+/// Whether going back to the common point would lose what is committed or stable. Both are points of this node's own
+/// log, where times grow alone. Of what is stable after a start the term is not known until the commit point is.
+bool losesCommitted(const OpTime& common, const OpTime& committed);
 
 }  // namespace troupe::replication
 

@@ -23,7 +23,8 @@ IndexAccess::WriteOptions writeOptions(const RecoveryUnit& unit, const IndexEntr
   return {.checkUnique = !isApplied(unit), .building = !index.ready};
 }
 
-/// What a unit of work removes from a capped collection at most, beyond as much as it adds itself. A collection may be
+/// What a unit of work removes from a capped collection at most, beyond as much as it adds itself, in documents and in
+/// bytes, whichever is reached first; but as many documents as it adds in any case. A collection may be
 /// far over its limits: collMod has lowered them, or a document of 16 MB takes the place of a hundred thousand. All of
 /// it in one transaction would hold its thread for minutes, where no kill or deadline is looked at, and might not fit
 /// the engine's cache; then every later insert would fail likewise. A thousand documents take some ten milliseconds.
@@ -354,7 +355,7 @@ Status Collection::trimCapped(RecoveryUnit& unit, std::span<const bson::View> ad
   int64_t bytes = 0;
   for (const bson::View& document : added) bytes += document.size();
   const int64_t documents = static_cast<int64_t>(added.size());
-  return removeOldest(unit, newest, documents + kSurplusDocuments, bytes + kSurplusBytes).status();
+  return removeOldest(unit, newest, documents, bytes).status();
 }
 
 StatusWith<int64_t> Collection::trim(RecoveryUnit& unit) const {
@@ -365,7 +366,7 @@ StatusWith<int64_t> Collection::trim(RecoveryUnit& unit) const {
     if (!found) return int64_t{0};
     newest = last.id();
   }
-  return removeOldest(unit, newest, kSurplusDocuments, kSurplusBytes);
+  return removeOldest(unit, newest, 0, 0);
 }
 
 /// Members remove what the primary's log says, no more. One cursor goes on behind each removed document: a new one
@@ -376,8 +377,11 @@ StatusWith<int64_t> Collection::removeOldest(RecoveryUnit& unit, const RecordId&
   requireAlone(unit, ns_);
   if (!exceedsCap()) return int64_t{0};
   TROUPE_ASSIGN(auto oldest, records_->cursor(unit));
-  int64_t removed = 0;
-  for (; documents > 0 && removed < bytes && exceedsCap(); --documents) {
+  int64_t count = 0, removed = 0;
+  const auto mayRemoveMore = [&] {
+    return count < documents || (count < documents + kSurplusDocuments && removed < bytes + kSurplusBytes);
+  };
+  for (; mayRemoveMore() && exceedsCap(); ++count) {
     TROUPE_ASSIGN(const bool found, oldest.next());
     if (!found || oldest.id() >= newest) break;
     const bson::Document document(oldest.document());

@@ -170,8 +170,8 @@ class Collection {
   StatusWith<RecordId> insertByKey(RecoveryUnit& unit, bson::View document, KeySet& scratch) const;
   /// After documents were added to a capped collection, the newest under this id.
   Status trimCapped(RecoveryUnit& unit, std::span<const bson::View> added, const RecordId& newest) const;
-  /// Removes the oldest documents before `newest` until the collection is within its limits, so many are removed, or
-  /// their bytes are as many. Gives their bytes.
+  /// Removes the oldest documents before `newest` until the collection is within its limits, or as many as a unit of
+  /// work should that adds so many documents and bytes. Gives their bytes.
   StatusWith<int64_t> removeOldest(RecoveryUnit& unit, const RecordId& newest, int64_t documents, int64_t bytes) const;
   /// First half of an update: checks it, reserves its slot and changes the keys; the record comes after.
   StatusWith<OpTime> prepareUpdate(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after) const;

@@ -1,14 +1,10 @@
 """A disk that fills up: writes are refused in time; and where the engine fails all the same, nothing acknowledged is lost."""
 import os
-import shutil
-import subprocess
-import tempfile
 import unittest
-from pathlib import Path
 
 import pymongo
 
-from support import SLOWNESS, Server, eventually, run_server
+from support import SLOWNESS, Server, SmallDisk, eventually, run_server
 
 OUT_OF_DISK_SPACE = 14031
 
@@ -19,12 +15,7 @@ class DiskFull(unittest.TestCase):
     ALONE = "the disk must not fill up faster than it is looked at"
 
     def setUp(self):
-        self.disk = Path(tempfile.mkdtemp(prefix="troupe-small-disk-"))
-        self.addCleanup(shutil.rmtree, self.disk, ignore_errors=True)
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m", "tmpfs", str(self.disk)], capture_output=True, text=True)
-        if mounted.returncode != 0:
-            self.skipTest(f"cannot mount a small file system: {mounted.stderr.strip()}")
-        self.addCleanup(subprocess.run, ["umount", "--lazy", str(self.disk)], check=True)
+        self.disk = SmallDisk(self, 192)
 
     def fill(self, server):
         """Inserts with j:true until one fails: (how many were acknowledged, the error)."""
@@ -45,7 +36,7 @@ class DiskFull(unittest.TestCase):
         self.fail("a gigabyte went onto a disk of 192 MiB")
 
     def start(self, *options):
-        server = Server(*options, dbpath=self.disk)
+        server = Server(*options, dbpath=self.disk.path)
         self.addCleanup(server.discard)
         return server.start()
 
@@ -68,7 +59,7 @@ class DiskFull(unittest.TestCase):
                 client.t.c.update_one({"_id": 1}, {"$set": {"more": "x" * 1000}})
             self.assertEqual(refused.exception.code, OUT_OF_DISK_SPACE)
             self.assertEqual(client.t.c.delete_many({"_id": {"$lt": 10}}).deleted_count, 10)
-            subprocess.run(["mount", "-o", "remount,size=600m", str(self.disk)], check=True)
+            self.disk.enlarge(600)
             self.assertTrue(eventually(lambda: not client.admin.command("serverStatus")["diskSpace"]["refusingWrites"]))
             client.t.c.insert_many({"_id": i} for i in range(10))
         self.check_nothing_is_lost(server, acknowledged)
@@ -89,7 +80,7 @@ class DiskFull(unittest.TestCase):
         self.assertNotEqual(code, 0)
         self.assertIn("no space left", said)
 
-        subprocess.run(["mount", "-o", "remount,size=600m", str(self.disk)], check=True)
+        self.disk.enlarge(600)
         server.start()
         self.check_nothing_is_lost(server, acknowledged)
         self.assertEqual(server.stop(), 0)

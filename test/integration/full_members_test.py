@@ -1,41 +1,30 @@
 """Disks of members that fill up: they wait with what they apply and copy, stay in the set, and go on when there is space."""
 import os
 import shutil
-import subprocess
-import tempfile
 import unittest
-from pathlib import Path
 
 import pymongo
 
 from replica_set_support import Set, hash_of
-from support import eventually
+from support import SmallDisk, eventually
 
 RESERVE_MB = 64
 
 
 class FullMembers(unittest.TestCase):
-    """The last member's data directory lies on a small file system of its own (in memory), which needs the right to mount."""
+    """The last member's data directory lies on a small disk."""
 
     ALONE = "the disk must not fill up faster than it is looked at"
 
     def setUp(self):
-        self.disk = Path(tempfile.mkdtemp(prefix="troupe-small-disk-"))
-        self.addCleanup(shutil.rmtree, self.disk, ignore_errors=True)
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=320m", "tmpfs", str(self.disk)], capture_output=True, text=True)
-        if mounted.returncode != 0:
-            self.skipTest(f"cannot mount a small file system: {mounted.stderr.strip()}")
-        self.addCleanup(subprocess.run, ["umount", "--lazy", str(self.disk)], check=True)
+        self.disk = SmallDisk(self, 320)
 
     def members(self):
         group = Set(m2={"priority": 0})
         small = group.members[2]
-        small.dbpath = self.disk
+        small.dbpath = self.disk.path
         small.options += ["--setParameter", f"diskSpaceReserveMB={RESERVE_MB}"]
         return group, small
-
-    def enlarge(self):
-        subprocess.run(["mount", "-o", "remount,size=1200m", str(self.disk)], check=True)
 
     def write(self, primary, megabytes, first=0):
         """Majority writes, which the two other members acknowledge; the number of documents there are then."""
@@ -46,7 +35,7 @@ class FullMembers(unittest.TestCase):
         return first + megabytes * 50
 
     def free_megabytes(self):
-        return os.statvfs(self.disk).f_bavail * os.statvfs(self.disk).f_frsize >> 20
+        return shutil.disk_usage(self.disk.path).free >> 20
 
     def waits(self, member):
         """For good: at first a checkpoint still makes some room."""
@@ -81,7 +70,7 @@ class FullMembers(unittest.TestCase):
             small.start()
             self.assertTrue(eventually(lambda: small.hello().get("secondary"), 60), small.log_tail())
             self.fill(primary, small, there)
-            self.enlarge()
+            self.disk.enlarge(1200)
             self.await_equality(primary, small)
             self.assertFalse(small.metrics()["diskSpace"]["stopsReplication"])
             self.assertTrue(all(m.running() for m in group.members))
@@ -105,7 +94,7 @@ class FullMembers(unittest.TestCase):
             self.assertTrue(eventually(waits, 120), small.log_tail())
             self.assertGreater(self.free_megabytes(), 8, "it has stopped in time")
             self.assertEqual(small.status()["initialSyncStatus"]["failedInitialSyncAttempts"], 0)
-            self.enlarge()
+            self.disk.enlarge(1200)
             self.assertTrue(eventually(lambda: small.hello().get("secondary"), 120), small.log_tail())
             self.await_equality(primary, small)
 

@@ -119,17 +119,22 @@ class Rollback(unittest.TestCase):
             self.assertLessEqual({o for o in outcomes if o not in (0, 1)}, refused, "what it had written, or nothing, or what the others wrote")
             self.assert_same(group)
 
+    def diverge(self, group):
+        """Initiates it; the old primary has "alone", and the others, from which it is parted, "new"."""
+        group.initiate()
+        parted = Parted(group)
+        with parted.old.client() as client:
+            parted.part()
+            client.app.get_collection("items", write_concern=ALONE).insert_one({"_id": "alone"})
+        parted.await_successor()
+        parted.write_on_the_new_branch({"_id": "new"})
+        return parted
+
     def test_a_member_that_rolls_back_is_in_rollback_and_serves_nobody(self):  # RBK-002
         """fsyncLock holds the rollback back before it has undone anything: what its entries wrote could still be read."""
         with Set() as group:
-            group.initiate()
-            parted = Parted(group)
+            parted = self.diverge(group)
             old = parted.old
-            with old.client() as client:
-                parted.part()
-                client.app.get_collection("items", write_concern=ALONE).insert_one({"_id": "alone"})
-            parted.await_successor()
-            parted.write_on_the_new_branch({"_id": "new"})
 
             def read(**fields):
                 reply = old.ask({"find": "items"}, db="app", maxTimeMS=int(2000 * SLOWNESS), **fields)
@@ -157,14 +162,8 @@ class Rollback(unittest.TestCase):
     def test_a_topology_that_is_started_again_meanwhile_is_in_rollback(self):  # RBK-002
         """Its supervisor starts it again alone: the rollback goes on."""
         with Set() as group:
-            group.initiate()
-            parted = Parted(group)
+            parted = self.diverge(group)
             old = parted.old
-            with old.client() as client:
-                parted.part()
-                client.app.get_collection("items", write_concern=ALONE).insert_one({"_id": "alone"})
-            parted.await_successor()
-            parted.write_on_the_new_branch({"_id": "new"})
             with Frozen(old):
                 parted.mend()
                 self.assertTrue(eventually(lambda: '"The state is ROLLBACK"' in old.log(), 60), old.log_tail(40))

@@ -176,6 +176,21 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class SmallDisk:
+    """A small file system of its own (in memory) for a test case, which needs the right to mount; the test is skipped without it."""
+
+    def __init__(self, test, megabytes):
+        self.path = Path(tempfile.mkdtemp(prefix="troupe-small-disk-"))
+        test.addCleanup(shutil.rmtree, self.path, ignore_errors=True)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(self.path)], capture_output=True, text=True)
+        if mounted.returncode != 0:
+            test.skipTest(f"cannot mount a small file system: {mounted.stderr.strip()}")
+        test.addCleanup(subprocess.run, ["umount", "--lazy", str(self.path)], check=True)
+
+    def enlarge(self, megabytes):
+        subprocess.run(["mount", "-o", f"remount,size={megabytes}m", str(self.path)], check=True)
+
+
 class ServerTest(unittest.TestCase):
     """Tests that share one server, each with a fresh database `self.db`. The server must outlive every test."""
 

@@ -295,6 +295,14 @@ TEST_P(CappedLimitsTest, AnInsertRemovesSoManyBytesBeyondWhatItAdds) {
   EXPECT_FALSE(current()->exceedsCap());
 }
 
+TEST_P(CappedLimitsTest, AnInsertRemovesAsManyDocumentsAsItAddsHoweverLargeTheyAre) {
+  create("test.c", R"({"capped": true, "size": 100000000, "max": 100})"_json);
+  insertMany(0, 100, 100'000);
+  insertMany(100, 60, 1);
+  EXPECT_EQ(count(), 100) << "the limit was kept before, and is kept";
+  EXPECT_TRUE(findById(60) && !findById(59));
+}
+
 TEST_P(CappedLimitsTest, IsTrimmedInBoundedUnitsAndTheNewestDocumentStays) {
   create("test.c", R"({"capped": true, "size": 10000000})"_json);
   EXPECT_FALSE(trim()) << "it is empty";
