@@ -90,10 +90,10 @@ class FullMembers(unittest.TestCase):
             group.reconfigure(lambda config: config["members"].append({**config_of_small, "votes": 0}), primary)
 
             def waits():
-                return small.running() and small.status().get("initialSyncStatus", {}).get("waitsFor") == "space on the disk"
+                return small.running() and small.copying().get("waitsFor") == "space on the disk"
             self.assertTrue(eventually(waits, 120), small.log_tail())
             self.assertGreater(self.free_megabytes(), 8, "it has stopped in time")
-            self.assertEqual(small.status()["initialSyncStatus"]["failedInitialSyncAttempts"], 0)
+            self.assertEqual(small.copying()["failedInitialSyncAttempts"], 0)
             self.disk.enlarge(1200)
             self.assertTrue(eventually(lambda: small.hello().get("secondary"), 120), small.log_tail())
             self.await_equality(primary, small)

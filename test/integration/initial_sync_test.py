@@ -187,7 +187,7 @@ class InitialSync(unittest.TestCase):
                 other.links("park", member)
             member.start()
             self.assertTrue(eventually(lambda: all(self.is_cut(member, other) for other in parted.rest)), "it knows neither of the others")
-            self.assertTrue(eventually(lambda: member.status().get("initialSyncStatus", {}).get("databases"), 60), member.log_tail(40))
+            self.assertTrue(eventually(lambda: member.copying().get("databases"), 60), member.log_tail(40))
             with source.client() as client:
                 client.app.get_collection("items", write_concern=WriteConcern(w=1)).insert_one({"_id": "alone"})
             self.assertTrue(eventually(lambda: member.hello().get("secondary"), 60), member.log_tail(40))
@@ -238,8 +238,7 @@ class InitialSync(unittest.TestCase):
             member = self.add(group)
 
             def copied():
-                sync = member.status().get("initialSyncStatus", {})
-                return sync.get("databases", {}).get("app", {}).get("app.items", {}).get("documentsCopied", 0)
+                return member.copying().get("databases", {}).get("app", {}).get("app.items", {}).get("documentsCopied", 0)
             self.assertTrue(eventually(lambda: copied() >= documents // 4), member.log_tail(40))
             source.kill()
             self.assertLess(copied(), documents)

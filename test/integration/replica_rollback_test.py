@@ -319,7 +319,7 @@ class Rollback(unittest.TestCase):
             group.reconfigure(lambda c: c["members"].append({"_id": 10, "host": old.name}), left, force=True)
             for _ in range(2):
                 offset = len(old.log())
-                old.start()
+                old.launch()
                 self.assertTrue(eventually(lambda: not old.running(), 60), old.log_tail(40))
                 self.assertNotEqual(old.process.returncode, 0)
                 self.assertIn("older than what is committed or stable here", old.log()[offset:])

@@ -50,6 +50,10 @@ class Member(Server):
     def status(self):
         return self.command("replSetGetStatus")
 
+    def copying(self):
+        """How far its initial sync is: empty before one has begun (also while it has no config) and after its end."""
+        return self.ask("replSetGetStatus").get("initialSyncStatus", {})
+
     def term(self):
         return self.status()["term"]
 

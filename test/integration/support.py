@@ -98,11 +98,16 @@ class Server:
         own = ["--dbpath", str(self.dbpath), "--port", str(self.port), "--admin-port", str(self.admin_port), "--unixSocketPrefix", str(self.folder)]
         return [*own, *self.options]
 
-    def start(self):
+    def launch(self):
+        """Starts the process and waits for nothing: of servers that end by themselves."""
         log = open(self.log_path, "ab")
         limit = ["prlimit", f"--nofile={self.open_files}", "--"] if self.open_files else []
         self.process = subprocess.Popen([*limit, self.program, *self.arguments()], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
+
+    def start(self):
+        """Starts the process and waits until it listens."""
+        self.launch()
         waited_for = [port for port in (self.port, self.admin_port) if port == self.port or str(port) in self.arguments()]
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
