@@ -181,27 +181,41 @@ class Rollback(unittest.TestCase):
             self.assert_same(group)
             self.assertEqual([d["_id"] for d in documents_of(old)], ["new"])
 
+    def ends_while_it_rolls_back(self, group, trial, line, end):
+        """Its old primary has 1,000 documents to give up, and `end`s once the log shows `line`: started again it is where the set is."""
+        parted = Parted(group)
+        old = parted.old
+        with old.client() as client:
+            items = client.app.get_collection("items", write_concern=ALONE)
+            parted.part()
+            items.insert_many([{"_id": f"alone {trial} {i}", "text": "x" * 1000} for i in range(1000)])
+        parted.await_successor()
+        parted.write_on_the_new_branch({"_id": trial})
+        shown = old.log().count(line)
+        parted.mend()
+        self.assertTrue(eventually(lambda: old.log().count(line) > shown, 60), old.log_tail(40))
+        end(old)
+        old.start()
+        parted.await_rollback()
+        group.have_data(60)
+        self.assert_same(group)
+        self.assertEqual([d["_id"] for d in documents_of(old)], list(range(trial + 1)))
+
     def test_a_member_that_is_killed_while_it_rolls_back_ends_where_the_set_is(self):
         with Set() as group:
             group.initiate()
             for trial in range(4):
-                parted = Parted(group)
-                with parted.old.client() as client:
-                    items = client.app.get_collection("items", write_concern=ALONE)
-                    parted.part()
-                    items.insert_many([{"_id": f"alone {trial} {i}", "text": "x" * 1000} for i in range(1000)])
-                parted.await_successor()
-                parted.write_on_the_new_branch({"_id": trial})
-                begins = parted.old.log().count('"The state is ROLLBACK"')
-                parted.mend()
-                self.assertTrue(eventually(lambda: parted.old.log().count('"The state is ROLLBACK"') > begins, 60), parted.old.log_tail(40))
-                time.sleep(trial * 0.02)  # another place on its way each time
-                parted.old.kill()
-                parted.old.start()
-                parted.await_rollback()
-                group.have_data(60)
-                self.assert_same(group)
-                self.assertEqual([d["_id"] for d in documents_of(parted.old)], list(range(trial + 1)))
+                def end(member, pause=trial * 0.02):  # another place on its way each time
+                    time.sleep(pause)
+                    member.kill()
+                self.ends_while_it_rolls_back(group, trial, '"The state is ROLLBACK"', end)
+
+    def test_a_member_that_is_stopped_while_it_rolls_back_ends_where_the_set_is(self):
+        """An orderly end makes a checkpoint, and what a start would cut from the log is none of it."""
+        with Set() as group:
+            group.initiate()
+            for trial, line in enumerate(('"The state is ROLLBACK"', "Kept documents that are undone", '"Storage is down"', '"The rollback is over"')):
+                self.ends_while_it_rolls_back(group, trial, line, lambda member: self.assertEqual(member.stop(), 0, member.log_tail(40)))
 
     def test_what_a_majority_has_is_never_undone(self):
         """One partition after the other, while clients write; what was acknowledged by a majority is there at the end."""

@@ -10,6 +10,7 @@ namespace troupe::commands {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
 
 /// The only member of a set, whose tables an oplog recovers, as those of every member.
 class TimedReadTest : public CommandTest {
@@ -47,6 +48,16 @@ class TimedReadTest : public CommandTest {
   }
   std::vector<int64_t> idsAt(bson::Timestamp time, const char* collection) {
     return idsIn(readAt(time, R"({"find": ")" + std::string(collection) + R"(", "sort": {"_id": 1}})"));
+  }
+  /// What a `$listCatalog` shows, read under a concern.
+  std::vector<std::string> namesIn(std::string_view read, const bson::Document& concern, std::string_view db = "test") {
+    const bson::Document reply = server.run(with(read, bson::doc("readConcern", concern)), db);
+    EXPECT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+    std::vector<std::string> names;
+    const auto batch = reply.view().at("cursor.firstBatch");
+    if (!batch.is(bson::Type::kArray)) return names;
+    for (const bson::Element& each : batch.asArray()) names.emplace_back(each.asDocument()["name"].toStringOr());
+    return names;
   }
   std::string identOf(const char* collection) { return server.catalog->find({"test", collection})->ident(); }
   bool hasTable(const std::string& ident) { return server.engine->disk().tables.contains(ident); }
@@ -110,6 +121,31 @@ TEST_F(TimedReadTest, AUuidIsThatOfItsCollectionAtEveryTime) {
   EXPECT_EQ(readByUuid(renamed).view().at("cursor.ns").toStringOr(), "test.b");
   EXPECT_EQ(readByUuid(dropped)["code"].toInt64(), 26);
   EXPECT_EQ(server.run(bson::doc("find", uuid))["code"].toInt64(), 26);
+}
+
+TEST_F(TimedReadTest, ListCatalogShowsTheCatalogOfItsTime) {  // CAT-006
+  const auto one = inserts("a", 1);
+  const auto renamed = does(R"({"renameCollection": "test.a", "to": "test.b"})", "admin");
+  const auto dropped = does(R"({"drop": "b"})");
+  const char* all = R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$listCatalog": {}}, {"$match": {"db": "test"}}]})";
+  const char* ofA = R"({"aggregate": "a", "cursor": {}, "pipeline": [{"$listCatalog": {}}]})";
+  const auto at = [](bson::Timestamp time) { return bson::doc("level", "snapshot", "atClusterTime", time); };
+  EXPECT_THAT(namesIn(all, at(one), "admin"), ElementsAre("a"));
+  EXPECT_THAT(namesIn(all, at(renamed), "admin"), ElementsAre("b"));
+  EXPECT_THAT(namesIn(all, at(dropped), "admin"), ElementsAre());
+  EXPECT_THAT(namesIn(ofA, at(one)), ElementsAre("a"));
+  EXPECT_THAT(namesIn(ofA, at(renamed)), ElementsAre());
+}
+
+TEST_F(TimedReadTest, ListCatalogShowsWhatAMajorityHas) {  // CAT-006
+  inserts("a", 1);
+  const Status parked = server.node.wait(supervisors::controlActor(
+      server.node, "/node/storage/journal-flusher", supervisors::ControlAction::kPark, "nothing is durable"));
+  ASSERT_TRUE(parked.isOK()) << parked.toString();
+  ASSERT_TRUE(server.run(with(R"({"create": "b"})", bson::doc("writeConcern", bson::doc("w", 1))))["ok"].truthy());
+  const char* all = R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$listCatalog": {}}, {"$match": {"db": "test"}}]})";
+  EXPECT_THAT(namesIn(all, bson::doc("level", "majority"), "admin"), ElementsAre("a"));
+  EXPECT_THAT(namesIn(all, bson::doc("level", "local"), "admin"), UnorderedElementsAre("a", "b"));
 }
 
 TEST_F(TimedReadTest, AReadUsesTheIndexesThatItsTimeHas) {
