@@ -18,26 +18,14 @@ class CatalogReader {
   StatusWith<storage::CollectionPtr> find(const AuthorizedNamespace& ns) const { return view_->find(ns); }
   /// All collections and views. Errors: those of CatalogView::find.
   StatusWith<std::vector<storage::CollectionPtr>> everything(const CatalogInspection&) const {
-    std::vector<storage::CollectionPtr> found;
-    for (const auto& database : view_->latest()->databases()) TROUPE_TRY(collect(database, found));
-    return found;
+    return view_->collections();
   }
   /// The collections and views of a database, sorted by name. Errors: those of CatalogView::find.
   StatusWith<std::vector<storage::CollectionPtr>> collections(const AuthorizedDatabase& database) const {
-    std::vector<storage::CollectionPtr> found;
-    TROUPE_TRY(collect(database.name(), found));
-    return found;
+    return view_->collections(database.name());
   }
 
  private:
-  Status collect(std::string_view database, std::vector<storage::CollectionPtr>& found) const {
-    for (const auto& latest : view_->latest()->collections(database)) {
-      TROUPE_ASSIGN(auto collection, view_->find(latest->ns()));
-      if (collection) found.push_back(std::move(collection));
-    }
-    return Status::OK();
-  }
-
   storage::CatalogView* view_;
 };
 

@@ -56,6 +56,34 @@ StatusWith<CatalogView*> CatalogView::open(Catalog& catalog, RecoveryUnit& unit)
 StatusWith<CollectionPtr> CatalogView::find(const Namespace& ns) { return findBy(ns); }
 StatusWith<CollectionPtr> CatalogView::find(const bson::Uuid& uuid) { return findBy(uuid); }
 
+StatusWith<std::vector<CollectionPtr>> CatalogView::collections(std::string_view db) {
+  TROUPE_ASSIGN(const auto names, namesIn(db));
+  std::vector<CollectionPtr> found;
+  found.reserve(names.size());
+  for (const Namespace& ns : names) {
+    TROUPE_ASSIGN(auto collection, find(ns));
+    if (collection) found.push_back(std::move(collection));
+  }
+  return found;
+}
+
+/// The catalog that was taken has all names only where the snapshot is as new and no change is under way: else the rows
+/// tell, as the snapshot reads them.
+StatusWith<std::vector<Namespace>> CatalogView::namesIn(std::string_view db) {
+  std::vector<Namespace> names;
+  if (!unit_.readTimestamp() && !verify_ && !latest_->hasPending() && !CatalogChanges::in(unit_)) {
+    const auto databases = db.empty() ? latest_->databases() : std::vector{std::string(db)};
+    for (const std::string& database : databases)
+      for (const CollectionPtr& each : latest_->collections(database)) names.push_back(each->ns());
+    return names;
+  }
+  TROUPE_ASSIGN(const auto entries, catalog_.durable().entries(unit_));
+  for (const CatalogEntry& entry : entries)
+    if (db.empty() || entry.ns.db() == db) names.push_back(entry.ns);
+  std::ranges::sort(names);
+  return names;
+}
+
 StatusWith<CollectionPtr> CatalogView::findForWrite(const Namespace& ns) {
   TROUPE_ASSIGN(auto found, findBy(ns));
   const CatalogChanges* own = CatalogChanges::in(unit_);

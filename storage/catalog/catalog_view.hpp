@@ -26,6 +26,9 @@ class CatalogView final : public BoundState {
   /// history kept).
   StatusWith<CollectionPtr> find(const Namespace& ns);
   StatusWith<CollectionPtr> find(const bson::Uuid& uuid);
+  /// The collections and views of the snapshot's time, also those that have gone or got another name since: of one
+  /// database, or of all where `db` is empty; sorted by database and name (CAT-006). Errors: those of `find`.
+  StatusWith<std::vector<CollectionPtr>> collections(std::string_view db = {});
   /// For writing (CAT-021): WriteConflict unless the version that fits the snapshot is also the latest one. The caller
   /// holds the collection's lock.
   StatusWith<CollectionPtr> findForWrite(const Namespace& ns);
@@ -47,6 +50,7 @@ class CatalogView final : public BoundState {
   template <class Key>
   StatusWith<CollectionPtr> older(int64_t catalogId, const Key& key);
   StatusWith<CollectionPtr> rebuild(const CatalogEntry& entry);
+  StatusWith<std::vector<Namespace>> namesIn(std::string_view db);
 
   Catalog& catalog_;
   RecoveryUnit& unit_;

@@ -42,6 +42,7 @@ class CatalogSnapshot {
   /// it. Nothing when no such commit is under way. The durable catalog decides which one a snapshot sees.
   std::optional<CollectionPtr> pending(const Namespace& ns) const;
   std::optional<CollectionPtr> pending(const bson::Uuid& uuid) const;
+  bool hasPending() const { return !pendingNames_.empty(); }
   /// Catalog ids of earlier times (CAT-022): of names, and of UUIDs.
   std::optional<CatalogHistory::Id> idAt(const Namespace& ns, Timestamp at) const;
   std::optional<CatalogHistory::Id> idAt(const bson::Uuid& uuid, Timestamp at) const;

@@ -165,6 +165,26 @@ TEST_F(MemberOplogTest, WhatIsLocalIsNotLogged) {
   EXPECT_EQ(entries(server), before);
 }
 
+/// No reader of an earlier time asks for it: its table does not wait until the oldest time has passed the drop.
+TEST_F(MemberOplogTest, WhatIsLocalGoesAtOnce) {  // DRP-001
+  becomePrimary(server);
+  ASSERT_TRUE(succeeds(R"({"insert": "x", "documents": [{"_id": 1}]})", "local"));
+  ASSERT_TRUE(succeeds(R"({"insert": "y", "documents": [{"_id": 1}]})"));
+  const std::string ident = server.catalog->find({"local", "x"})->ident();
+  const std::string replicated = server.catalog->find({"test", "y"})->ident();
+  ASSERT_TRUE(succeeds(R"({"fsync": 1})", "admin"));
+  const auto has = [&](const std::string& table) { return server.engine->disk().tables.contains(table); };
+  ASSERT_TRUE(has(ident) && has(replicated));
+  const auto before = entries(server).size();
+  ASSERT_TRUE(succeeds(R"({"drop": "x"})", "local"));
+  EXPECT_EQ(entries(server).size(), before);
+  ASSERT_TRUE(succeeds(R"({"drop": "y"})"));
+  ASSERT_TRUE(succeeds(R"({"fsync": 1})", "admin"));
+  server.node.advance(3s);
+  EXPECT_FALSE(has(ident));
+  EXPECT_TRUE(has(replicated)) << "its history is kept for readers of earlier times";
+}
+
 TEST_F(MemberOplogTest, ClientsDoNotWriteTheLog) {
   becomePrimary(server);
   ASSERT_TRUE(write(server, 1).isOK());

@@ -144,6 +144,16 @@ TEST_F(MemberTest, KeepsNotes) {  // OPL-017
   EXPECT_EQ(code(R"({"appendOplogNote": 1, "data": {}, "maxClusterTime": true})", "admin"), 14);
 }
 
+TEST_F(MemberTest, ANoteWaitsForItsWriteConcern) {  // OPL-017
+  EXPECT_TRUE(answers(R"({"appendOplogNote": 1, "data": {}, "writeConcern": {"w": 2}})",
+                      R"({"ok": 1, "writeConcernError": {"code": 100}})", "admin"));
+  const Status parked = server.node.wait(supervisors::controlActor(
+      server.node, "/node/storage/journal-flusher", supervisors::ControlAction::kPark, "nothing is durable"));
+  ASSERT_TRUE(parked.isOK()) << parked.toString();
+  EXPECT_TRUE(answers(R"({"appendOplogNote": 1, "data": {}, "writeConcern": {"w": "majority", "wtimeout": 50}})",
+                      R"({"ok": 1, "writeConcernError": {"code": 64}})", "admin"));
+}
+
 TEST_F(MemberTest, HasNoWriteConcernModeWithoutAName) {
   for (const char* w : {R"("")", "null"}) {
     const auto reply = run(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": )" + std::string(w) + "}}");

@@ -64,6 +64,26 @@ TEST_F(OplogTrimmerTest, TheOldestEntriesGoWhenTheLogHasOutgrownItsSize) {
   EXPECT_TRUE(commands::holds(newest, R"({"cursor": {"firstBatch": [{"o": {"_id": 300}}]}})"_json));
 }
 
+class OplogRetentionTest : public OplogTrimmerTest {
+ protected:
+  OplogRetentionTest() : OplogTrimmerTest(keeping(1h)) {}
+  static commands::CommandNode::Options keeping(std::chrono::milliseconds retention) {
+    auto options = member();
+    options.oplog.minRetentionMillis = retention.count();
+    return options;
+  }
+};
+
+TEST_F(OplogRetentionTest, EntriesStayForTheLeastRetentionHoweverLargeTheLogIs) {  // TRN-007
+  write(300);
+  takeCheckpoint();
+  server.node.advance(59min);
+  EXPECT_GE(entries(server), 301);
+  takeCheckpoint();
+  server.node.advance(2min);
+  EXPECT_LE(entries(server), 120);
+}
+
 // RBK-020
 TEST_F(OplogTrimmerTest, NothingGoesWhileARollbackHasTakenStorageDown) {
   storage::BackgroundGate& gate = server.server->operations.replicated->background;
