@@ -48,7 +48,7 @@ void PrimaryOnlyServiceBase::onStart() {
   store_->reportRemovals(self());
   enter(State::kStandingBy);
   endOrphans();
-  if (!limits_.isPrimary || limits_.isPrimary()) become(0);
+  if (const auto term = limits_.term ? limits_.term() : 0) become(*term);
 }
 
 void PrimaryOnlyServiceBase::onStopRequested() {

@@ -33,8 +33,10 @@ struct ServiceLimits {
   Duration failureWindow = std::chrono::minutes(1);
   Duration firstPause = std::chrono::milliseconds(100);  ///< before an instance that failed is built again; doubled
   size_t maxHeld = 10'000;                               ///< requests that wait for the end of a rebuild
-  /// Whether this node is primary when the service starts; null: it is. Later it is told (BecomePrimary, StepDown).
-  std::function<bool()> isPrimary = {};
+  /// The term in which this node is primary when the service starts: 0 for one that stands alone, nothing where it is
+  /// not primary; null: it stands alone. Later it is told (BecomePrimary, StepDown), but what is told between two
+  /// lives of the service, or while it is parked, goes to nobody.
+  std::function<std::optional<int64_t>()> term = {};
 };
 
 /// The part that all primary-only services share, for any machine: one host for each document of the store while this

@@ -25,6 +25,7 @@ Status CollectionWriter::roomForTable() const {
 
 Task<Status> CollectionWriter::createIfMissing(Namespace ns, storage::CollectionOptions options) {
   TROUPE_CO_TRY(storage::validateForCreate(ns));
+  if (ns.isReplicated()) operation_.announceWrites();
   if (services_.catalog.find(ns)) co_return Status::OK();  // the usual case takes no lock
   const auto lock = co_await lockCollection(services_.node, operation_, ns, LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
@@ -53,6 +54,7 @@ std::optional<WriteTarget> CollectionWriter::tryOpen(const Namespace& ns) const 
 }
 
 Task<StatusWith<WriteTarget>> CollectionWriter::open(Namespace ns, IfMissing ifMissing) {
+  if (ns.isReplicated()) operation_.announceWrites();
   for (LockMode mode = LockMode::kIX;;) {
     HeldLock lock = collectionLock(operation_, ns, mode);
     if (!tryAcquireLock(operation_, lock)) TROUPE_CO_TRY(co_await acquireLock(services_.node, operation_, lock));

@@ -65,7 +65,7 @@ Task<Status> passFlowControl(Node& node, OperationContext& operation) {
 Task<Status> awaitLock(Node& node, OperationContext& operation, ResourceId resource, LockMode mode) {
   if (!isGlobalResource(resource.type())) operation.returnTicket();
   // Writes that wait for the end of a global S (fsync with a lock) keep no reads waiting behind them.
-  const storage::LockOptions options{.compatibleFirst = isGlobalResource(resource.type()) && mode == LockMode::kIS};
+  const storage::LockOptions options{.compatibleFirst = resource == ResourceId::global() && mode == LockMode::kIS};
   auto promise = std::make_shared<Promise<Status>>();
   auto outcome = promise->future();
   auto taken =
@@ -75,7 +75,7 @@ Task<Status> awaitLock(Node& node, OperationContext& operation, ResourceId resou
   const auto abandon = [wait = taken.wait, &operation] { operation.locker()->giveUp(wait); };
   InterruptibleWait guard(node.environment(), operation, end, {.abandon = abandon});
   WriteFence::Watch watch;
-  if (!isGlobalResource(resource.type())) watch = endWithWrites(operation, end);
+  if (resource != ResourceId::stateTransition()) watch = endWithWrites(operation, end);
   Status status = co_await outcome;
   guard.settled();
   co_return status;

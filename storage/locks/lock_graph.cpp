@@ -23,8 +23,14 @@ std::vector<const Locker*> LockGraph::blockers(const LockWait& wait) const {
       if (holder.locker != &wait.locker_ && !compatible(holder.mode, wait.mode_)) found.push_back(holder.locker);
     }
   }
-  // A conversion waits for holders only, and so does a request that may overtake.
-  if (wait.from_ != LockMode::kNone || wait.compatibleFirst_) return found;
+  if (wait.from_ != LockMode::kNone) return found;  // a conversion waits for holders only
+  if (wait.compatibleFirst_) {
+    for (const auto& before : wait.head_->waiters) {
+      if (before.get() == &wait) break;
+      if (before->isPassedByNone()) found.push_back(&before->locker_);
+    }
+    return found;
+  }
   for (const auto& converter : wait.head_->converters) found.push_back(&converter->locker_);
   for (const auto& before : wait.head_->waiters) {
     if (before.get() == &wait) break;

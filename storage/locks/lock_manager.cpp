@@ -87,7 +87,7 @@ bool LockManager::tryGrantWaiter(LockHead& head, LockWait& wait, EndedWaits& end
 }
 
 /// Grants requests in their order of arrival, with two exceptions: conversions come first, since other requests have
-/// to wait for these holders anyway, and compatible-first requests overtake.
+/// to wait for these holders anyway, and compatible-first requests overtake all but an exclusive one at the front.
 void LockManager::grantWaiters(LockHead& head, EndedWaits& ended) {
   for (auto at = head.converters.begin(); at != head.converters.end();) {
     LockWait& wait = **at++;
@@ -99,6 +99,7 @@ void LockManager::grantWaiters(LockHead& head, EndedWaits& ended) {
   }
   for (auto at = head.waiters.begin(); head.compatibleFirst > 0 && at != head.waiters.end();) {
     LockWait& wait = **at++;
+    if (wait.isPassedByNone()) break;
     if (wait.compatibleFirst_) tryGrantWaiter(head, wait, ended);
   }
   if (head.converters.empty() && head.waiters.empty()) head.word.clearQueued();

@@ -55,6 +55,9 @@ class LockWait {
   friend class LockGraph;
   enum class State : uint8_t { kWaiting, kGranted, kFailed };
 
+  /// A change of role, a rollback or a shutdown: holders that come and go must not keep it waiting for ever.
+  bool isPassedByNone() const { return atFront_ && mode_ == LockMode::kX; }
+
   std::mutex& mutex_;
   Locker& locker_;  ///< its owner removes the wait before the locker goes away
   // Constant while it waits, meaningless afterwards.

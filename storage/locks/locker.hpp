@@ -20,7 +20,7 @@ namespace troupe::storage {
 
 /// How a request waits.
 struct LockOptions {
-  /// May overtake waiters with which it does not conflict, and starve them (LCK-003).
+  /// May overtake waiters with which it does not conflict, and starve them, but none for X at the front (LCK-003).
   bool compatibleFirst = false;
   /// Goes before all who wait. Always so for S and X on the three global resources.
   bool atFront = false;

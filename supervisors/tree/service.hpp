@@ -16,7 +16,12 @@ namespace troupe::supervisors {
 struct ServiceParts {
   std::shared_ptr<machines::StorageAccess> storage;
   const replication::Membership* membership = nullptr;  ///< null on a node that stands alone, which is its own primary
-  bool isPrimary() const { return !membership || membership->view()->isWritable(); }
+  /// As ServiceLimits::term.
+  std::optional<int64_t> term() const {
+    if (!membership) return 0;
+    const auto now = membership->view();
+    return now->isWritable() ? std::optional(now->topology.memory.term) : std::nullopt;
+  }
 };
 
 /// A service of an extension on every node that holds data: an actor with the path `servicePath(name)`. If it fails too
@@ -48,7 +53,7 @@ Service primaryOnly(std::string name, std::string_view collection, machines::Hos
     std::shared_ptr<machines::DocumentStore> documents =
         std::make_shared<machines::CollectionStore>(*parts.storage, ns);
     machines::ServiceLimits limits;
-    limits.isPrimary = [parts] { return parts.isPrimary(); };
+    limits.term = [parts] { return parts.term(); };
     return permanent<machines::PrimaryOnlyService<M>>(name, std::move(documents), options, limits).park();
   };
   return {std::move(name), true, std::move(make)};

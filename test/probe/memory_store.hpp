@@ -23,6 +23,9 @@ class MemoryStore final : public machines::DocumentStore {
     machines::Durability durability;
   };
 
+  void serveIn(int64_t term) override { term_ = term; }
+  int64_t term() const { return term_; }  ///< that of its service; 0 before one was told
+
   Task<Status> put(bson::Document document, machines::Durability durability) override {
     std::string name = machines::instanceNameOf(machines::keyOfDocument(document, kNoId));
     return write({std::move(name), std::move(document), durability});
@@ -79,6 +82,7 @@ class MemoryStore final : public machines::DocumentStore {
   size_t waitingWrites() const { return waiting_.size(); }
 
  private:
+  int64_t term_ = 0;
   static constexpr const char* kNoId = "document";
 
   Task<Status> write(Write write) {

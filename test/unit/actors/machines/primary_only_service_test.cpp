@@ -7,7 +7,7 @@
 namespace troupe::machines::test {
 namespace {
 
-const ServiceLimits kReplicated{.isPrimary = [] { return false; }};
+const ServiceLimits kReplicated{.term = [] { return std::nullopt; }};
 
 bson::Document asking(const std::string& id) {
   return bson::doc("_id", id, "version", 1, "sum", int64_t{0}, "phase", "asking");
@@ -53,6 +53,14 @@ TEST(PrimaryOnlyService, RunsNothingWhileItIsNotPrimary) {
   n.begin("b").expectFailure(ErrorCode::kNotWritablePrimary);
   EXPECT_EQ(n.kit.ask(n.service, BecomePrimary{3}).expectAnswer<ServiceRebuilt>()->instances, 1u);
   EXPECT_EQ(n.peer.expect<Prepare>()->id, "a");
+}
+
+/// It was parked, or failed, while the role changed: what it would have been told went to nobody.
+TEST(PrimaryOnlyService, StartsInTheTermThatItsNodeHasBegunMeanwhile) {
+  ErrandNode n({asking("a")}, {.term = [] { return std::optional<int64_t>(4); }});
+  EXPECT_EQ(n.peer.expect<Prepare>()->id, "a");
+  EXPECT_EQ(n.store.term(), 4);
+  EXPECT_EQ(n.kit.ask(n.service, BecomePrimary{4}).expectAnswer<ServiceRebuilt>()->instances, 1u) << "it is that";
 }
 
 TEST(PrimaryOnlyService, HasNothingToInterruptWhileItStandsBy) {

@@ -162,6 +162,54 @@ TEST_F(StateTransitionTest, AWriterThatWaitsForACollectionEndsWhenWritesAreRefus
   EXPECT_EQ(reader, ErrorCode::kOK);
 }
 
+/// Reads that come and go would keep the change of the role waiting for as long as two of them overlap.
+TEST_F(StateTransitionTest, ReadsThatComeMeanwhileDoNotOvertakeIt) {
+  const storage::OperationServices services{
+      .sessions = server.storageSessions, .locks = &server.locks, .replicated = &writes};
+  storage::OperationContext first(services), second(services);
+  std::optional<storage::HeldLock> held[2];
+  const auto read = [&](storage::OperationContext& operation, std::optional<storage::HeldLock>& into) {
+    server.node.start(
+        [](Node* node, storage::OperationContext* reading, std::optional<storage::HeldLock>* to) -> Task<void> {
+          const storage::Namespace ns("test", "c");
+          auto lock = co_await lockCollection(*node, *reading, ns, LockMode::kIS);
+          if (lock.isOK()) to->emplace(std::move(*lock));
+        }(&server.node, &operation, &into));
+    server.node.run();
+  };
+  read(first, held[0]);
+  ASSERT_TRUE(held[0]);
+  transition->refuseWrites();
+  server.node.run();
+  read(second, held[1]);
+  EXPECT_FALSE(held[1]);
+  held[0].reset();
+  server.node.run();
+  EXPECT_FALSE(transition->isUnderWay());
+  EXPECT_TRUE(held[1]) << "once the role has changed";
+}
+
+/// fsyncLock keeps writes out for as long as an operator wants.
+TEST_F(StateTransitionTest, AWriterThatWaitsForTheGlobalLockEndsWhenWritesAreRefused) {
+  storage::Locker locked(server.locks);
+  ASSERT_TRUE(locked.tryAcquire(ResourceId::global(), LockMode::kS));
+  const storage::OperationServices services{
+      .sessions = server.storageSessions, .locks = &server.locks, .replicated = &writes};
+  storage::OperationContext writing(services);
+  CollectionWriter writer(server.server->writes, writing);
+  std::optional<ErrorCode> outcome;
+  server.node.start([](CollectionWriter* by, std::optional<ErrorCode>* to) -> Task<void> {
+    const auto opened = co_await by->open(storage::Namespace("test", "c"), IfMissing::kLeave);
+    *to = opened.status().code();
+  }(&writer, &outcome));
+  server.node.run();
+  ASSERT_FALSE(outcome);
+  transition->refuseWrites();
+  server.node.run();
+  EXPECT_EQ(outcome, ErrorCode::kNotWritablePrimary);
+  EXPECT_FALSE(transition->isUnderWay());
+}
+
 /// With transactions whose clients are silent.
 struct IdleTransactionTest : StateTransitionTest {
   IdleTransactionTest() {

@@ -53,8 +53,11 @@ struct QueueModel {
     const auto mayGo = [&](size_t i) {
       const Pending& p = pending[i];
       if (!fits(p)) return false;
-      if (p.converts || p.overtakes) return true;
-      return i == 0;
+      if (p.converts) return true;
+      const bool isBehindX =
+          std::any_of(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(i),
+                      [](const Pending& b) { return !b.converts && b.front && b.mode == LockMode::kX; });
+      return i == 0 || (p.overtakes && !isBehindX);
     };
     for (size_t i = 0; i < pending.size(); ++i) {
       if (!mayGo(i)) continue;

@@ -104,6 +104,16 @@ TEST_F(LockerTest, CompatibleFirstOvertakesWaiters) {
   EXPECT_FALSE(mutex('d', kIS));
 }
 
+TEST_F(LockerTest, CompatibleFirstDoesNotOvertakeAnExclusiveOneAtTheFront) {
+  mutex('a', kIS);
+  EXPECT_FALSE(mutex('b', kX, {.atFront = true}));
+  EXPECT_FALSE(mutex('c', kIS, {.compatibleFirst = true}));
+  release('a');
+  EXPECT_EQ(log, "b");
+  release('b');
+  EXPECT_EQ(log, "bc");
+}
+
 TEST_F(LockerTest, CompatibleFirstThatHadToWaitOvertakesLater) {
   mutex('a', kX);
   mutex('b', kIX);

@@ -28,9 +28,9 @@ TEST(Service, ThatRunsOnThePrimaryOnlyNamesItsCollection) {
 }
 
 TEST(Service, ANodeThatStandsAloneIsItsOwnPrimary) {
-  EXPECT_TRUE(ServiceParts{}.isPrimary());
+  EXPECT_EQ(ServiceParts{}.term(), 0);
   const replication::Membership member("rs", "n1:1");
-  EXPECT_FALSE((ServiceParts{nullptr, &member}.isPrimary())) << "nobody has elected it";
+  EXPECT_EQ((ServiceParts{nullptr, &member}.term()), std::nullopt) << "nobody has elected it";
 }
 
 TEST(Service, HasItsPathBelowTheOthers) { EXPECT_EQ(servicePath("leases"), "/node/services/leases"); }
