@@ -136,7 +136,7 @@ Task<void> ProgressReporter::reportWhileMoving() {
 /// The own position and those that were heard from members below; of others their reports go another way.
 PositionReport ProgressReporter::makeReport() const {
   const auto now = parts_.progress.report();
-  PositionReport report{now.self, now.term, now.config, {}};
+  PositionReport report{now.self, now.term, now.config, {}, now.replicaSetId};
   for (const auto& [host, position] : now.positions)
     if (host == now.self || below_.contains(host))
       report.positions.push_back({host, position.applied, position.durable, distanceOf(host)});
@@ -168,15 +168,19 @@ void ProgressReporter::noteLife(const PositionReport& report) {
   if (!heard.members.empty()) parts_.tellOfLife(std::move(heard));
 }
 
-bool ProgressReporter::isOfThisConfig(const ConfigVersion& config) const {
-  return config == parts_.progress.role().config.configVersion();
+/// The first configs of two sets of one name have the same version, and may have the same term.
+Status ProgressReporter::checkOrigin(const NodeName& from, const ReplicaSetId& set, const ConfigVersion& config) const {
+  const auto own = parts_.progress.role().config;
+  TROUPE_TRY(checkSameSet(from, parts_.membership.setName(), set, own.settings.replicaSetId));
+  if (config == own.configVersion()) return Status::OK();
+  return {ErrorCode::kInvalidReplicaSetConfig, "the report is of another config of the set"};
 }
 
 /// What a report says about this member itself it knows better (REP-050).
 void ProgressReporter::take(const PositionReport& report, Context& context) {
   ++received_;
-  if (!isOfThisConfig(report.config))
-    return context.fail({ErrorCode::kInvalidReplicaSetConfig, "the report is of another config of the set"});
+  if (const Status fits = checkOrigin(report.from, report.replicaSetId, report.config); !fits.isOK())
+    return context.fail(fits);
   const auto view = parts_.membership.view();
   if (!isPlausibleTerm(view->topology, report.term))
     return context.fail({ErrorCode::kBadValue, "the term of the report is none that elections lead to"});
@@ -195,14 +199,15 @@ void ProgressReporter::take(const PositionReport& report, Context& context) {
 }
 
 void ProgressReporter::take(const CommitPointNews& news) {
-  if (!isOfThisConfig(news.config)) return;  // REP-028
+  if (!checkOrigin(news.from, news.replicaSetId, news.config).isOK()) return;  // REP-028
   if (news.from == parts_.source()) parts_.progress.learnFromSource(news.commitPoint);
   else parts_.progress.learnFromHeartbeat(news.commitPoint);
 }
 
 CommitPointNews ProgressReporter::news() const {
   const auto role = parts_.progress.role();
-  return {role.self, role.term, role.config.configVersion(), parts_.progress.commitPoint()};
+  return {role.self, role.term, role.config.configVersion(), parts_.progress.commitPoint(),
+          role.config.settings.replicaSetId};
 }
 
 void ProgressReporter::tellBelow() {

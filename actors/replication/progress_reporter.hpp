@@ -55,7 +55,7 @@ class ProgressReporter final : public Actor {
   void tellBelow();
   void tellAll();
   CommitPointNews news() const;
-  bool isOfThisConfig(const ConfigVersion& config) const;
+  Status checkOrigin(const NodeName& from, const ReplicaSetId& set, const ConfigVersion& config) const;
   Duration electionTimeout() const;
   void keepAlive();
 

@@ -95,7 +95,7 @@ OpTime ReplicationProgress::appliedWhenVoting(int64_t term) {
 
 ReplicationProgress::Report ReplicationProgress::report() const {
   const std::lock_guard lock(mutex_);
-  return {role_.self, newestTerm_, role_.config.configVersion(), positionsLocked()};
+  return {role_.self, newestTerm_, role_.config.configVersion(), positionsLocked(), role_.config.settings.replicaSetId};
 }
 
 /// Reports overtake each other. Only a member that has rolled back goes back, and it does so in the term of a primary

@@ -10,6 +10,7 @@
 #include "messaging/clock/op_time.hpp"
 #include "messaging/errors/status.hpp"
 #include "state_machines/replication/positions.hpp"
+#include "state_machines/replication/set_identity.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::replication {
@@ -66,6 +67,7 @@ class ReplicationProgress final : public storage::ReadTimes {
     int64_t term = 0;
     ConfigVersion config;
     Positions positions;
+    ReplicaSetId replicaSetId;
   };
   Report report() const;
 

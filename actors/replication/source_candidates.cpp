@@ -16,7 +16,9 @@ SourceCandidate candidateOf(const MemberConfig& member, const ReplicaView& view,
   candidate.traits = traitsOf(member);
   for (const MemberView& heard : view.topology.memory.members) {
     if (heard.host != member.host) continue;
-    candidate.state = heard.isAlive() ? heard.state : MemberState::kDown;
+    // One that refuses, as a node of another set does, is no source even before its last sign of life expires.
+    const bool isMember = heard.isAlive() && heard.refusal.empty();
+    candidate.state = isMember ? heard.state : MemberState::kDown;
     candidate.applied = heard.applied;
     if (heard.heard.contains(0)) candidate.syncsFrom = heard.source;
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "state_machines/replication/heartbeats.hpp"
+#include "state_machines/replication/voting.hpp"
 
 namespace troupe::replication {
 
@@ -151,7 +152,7 @@ void TopologyActor::onStart() {
 /// What anybody else says must not raise the term in which positions count.
 bool TopologyActor::concernsThisSet(const VoteRequest& request) const {
   const machines::Snapshot<Topology> now = snapshot();
-  return !request.dryRun && request.setName == now.document.setName && isPlausibleTerm(now, request.term);
+  return !request.dryRun && isOfThisSet(now.document, request) && isPlausibleTerm(now, request.term);
 }
 
 void TopologyActor::noteApplied(int64_t votingTerm) {

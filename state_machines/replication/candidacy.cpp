@@ -21,7 +21,7 @@ void askForVotes(Turn& t, bool dryRun) {
   t.arm(t.config().settings.electionTimeoutMillis, ElectionTimeout{}, electionSpread(t.config()));
   for (const MemberView& v : t.mem.members)
     t.send(v.host, VoteRequest{t.doc.self, t.doc.setName, t.mem.term, t.config().configVersion(), t.mem.applied, dryRun,
-                               t.mem.standing == ElectionReason::kElectionTimeout});
+                               t.mem.standing == ElectionReason::kElectionTimeout, t.replicaSetId()});
 }
 
 /// ELE-009: a new term, its own vote persisted before it asks for others.
@@ -85,6 +85,7 @@ void onElectionTimeout(Turn& t, const ElectionTimeout&) {
 }
 
 void onVoteReply(Turn& t, const VoteReply& reply) {
+  if (!checkSameSet(reply.from, t.doc.setName, reply.replicaSetId, t.replicaSetId()).isOK()) return;
   raiseTerm(t, reply.term);
   hear(t, reply.from, 0);
   const bool isMine = t.isStanding() && reply.dryRun == (t.mem.phase == Phase::kDryRun) && reply.term == t.mem.term;
@@ -108,6 +109,8 @@ void onStepUp(Turn& t, const StepUp& command) {
 }
 
 void onStepUpRequest(Turn& t, const StepUpRequest& request) {
+  const Status same = checkSameSet(t.doc.self, t.doc.setName, t.replicaSetId(), request.replicaSetId);
+  if (!same.isOK()) return t.send(request.from, StepUpRefusal{t.doc.self, request.term, same.reason()});
   if (!t.view(request.from)) return;  // a stranger neither raises the term nor has this node disturb its set
   raiseTerm(t, request.term);
   if (request.term != t.mem.term) return;

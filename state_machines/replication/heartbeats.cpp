@@ -75,8 +75,21 @@ Status notOfTheSet(const NodeName& host, const std::string& its, const std::stri
 
 /// Why the sender of a reply is no member of this node's set; OK: it is one.
 Status refusalOf(const Turn& t, const HeartbeatReply& reply) {
-  if (!reply.refusal.isOK() || reply.setName == t.doc.setName) return reply.refusal;
-  return notOfTheSet(reply.sender.from, reply.setName, t.doc.setName);
+  if (!reply.refusal.isOK()) return reply.refusal;
+  if (reply.setName != t.doc.setName) return notOfTheSet(reply.sender.from, reply.setName, t.doc.setName);
+  return checkSameSet(reply.sender.from, t.doc.setName, reply.replicaSetId, t.replicaSetId());
+}
+
+/// Why this node takes nothing in of what the sender of a request says; OK: it does.
+Status whyNotTakeIn(const Turn& t, const HeartbeatRequest& request) {
+  if (request.setName != t.doc.setName) return notOfTheSet(request.to, t.doc.setName, request.setName);
+  TROUPE_TRY(checkSameSet(request.to, t.doc.setName, t.replicaSetId(), request.replicaSetId));
+  if (t.mem.phase == Phase::kInitiating && request.sender.config.version == 0)
+    return {ErrorCode::kConfigurationInProgress, request.to + " is initiating a set itself"};
+  if (t.mem.ownData)
+    return {ErrorCode::kCannotInitializeNodeWithData,
+            fmt::format("{} has data of its own: only an empty node can join a set", request.to)};
+  return Status::OK();
 }
 
 }  // namespace
@@ -94,10 +107,15 @@ Report reportFor(const Turn& t, const NodeName& to) {
   return report;
 }
 
+HeartbeatRequest heartbeatFor(const Turn& t, const NodeName& to) {
+  HeartbeatRequest request{reportFor(t, to), to, t.doc.setName};
+  request.replicaSetId = t.replicaSetId();
+  return request;
+}
+
 void sendHeartbeats(Turn& t) {
   if (!t.self()) return t.cancel(HeartbeatDue{});
-  for (const MemberView& v : t.mem.members)
-    t.send(v.host, HeartbeatRequest{reportFor(t, v.host), v.host, t.doc.setName});
+  for (const MemberView& v : t.mem.members) t.send(v.host, heartbeatFor(t, v.host));
   if (!t.mem.members.empty()) t.arm(t.config().heartbeatInterval(), HeartbeatDue{});
 }
 
@@ -113,26 +131,16 @@ void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request) {
   reply.to = sender;
   reply.setName = t.doc.setName;
   reply.sentAt = request.sentAt;
-  if (request.setName != t.doc.setName) {
-    reply.refusal = notOfTheSet(request.to, t.doc.setName, request.setName);
-    return t.send(sender, std::move(reply));
-  }
-  if (t.mem.phase == Phase::kInitiating && request.sender.config.version == 0) {
-    reply.refusal = Status(ErrorCode::kConfigurationInProgress, request.to + " is initiating a set itself");
-    return t.send(sender, std::move(reply));
-  }
-  if (t.mem.ownData) {
-    reply.refusal = Status(ErrorCode::kCannotInitializeNodeWithData,
-                           fmt::format("{} has data of its own: only an empty node can join a set", request.to));
-    return t.send(sender, std::move(reply));
-  }
+  reply.replicaSetId = t.replicaSetId();
+  reply.refusal = whyNotTakeIn(t, request);
+  if (!reply.refusal.isOK()) return t.send(sender, std::move(reply));
   takeIn(t, request.sender);
   reply.sender = reportFor(t, sender);
   reply.sender.from = request.to;
   if (t.hasConfig() && configVersion(t).isNewerThan(request.sender.config)) reply.newer = t.config();
   t.send(sender, std::move(reply));
   if (request.sender.config.isNewerThan(configVersion(t)) && t.mem.phase != Phase::kInitiating) {
-    HeartbeatRequest question{reportFor(t, sender), sender, t.doc.setName};
+    HeartbeatRequest question = heartbeatFor(t, sender);
     if (!t.self()) question.sender.from = request.to;
     t.send(sender, std::move(question));
   }
@@ -140,7 +148,7 @@ void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request) {
 
 std::optional<HeartbeatReply> answerUnheard(const Snapshot<Topology>& now, const HeartbeatRequest& request) {
   const Turn t(now);
-  if (!t.self() || request.setName != t.doc.setName || request.to != t.doc.self) return std::nullopt;
+  if (!t.self() || request.to != t.doc.self || !whyNotTakeIn(t, request).isOK()) return std::nullopt;
   if (t.isLeading() || t.mem.phase == Phase::kCandidate) return std::nullopt;
   HeartbeatReply reply;
   reply.sender = reportFor(t, request.sender.from);
@@ -149,6 +157,7 @@ std::optional<HeartbeatReply> answerUnheard(const Snapshot<Topology>& now, const
   reply.to = request.sender.from;
   reply.setName = t.doc.setName;
   reply.sentAt = request.sentAt;
+  reply.replicaSetId = t.replicaSetId();
   if (configVersion(t).isNewerThan(request.sender.config)) reply.newer = t.config();
   return reply;
 }

@@ -11,7 +11,8 @@ void sendHeartbeats(Turn& t);
 void onHeartbeatDue(Turn& t, const HeartbeatDue&);
 
 /// Answers with what this node is, and with its config if the sender's is older; asks the sender for its config if that
-/// one is newer. A heartbeat for another set is refused. (REP-036 to REP-039)
+/// one is newer. A heartbeat of another set, by name or id, is refused, and nothing of it is taken in. (REP-036 to
+/// REP-039)
 void onHeartbeatRequest(Turn& t, const HeartbeatRequest& request);
 /// The answer of a member that can take nothing in just now, since its document cannot be written: what it was before
 /// still holds, and it lives. It speaks for itself alone: what it knew of others does not age meanwhile, and would keep
@@ -22,6 +23,8 @@ std::optional<HeartbeatReply> answerUnheard(const Snapshot<Topology>& now, const
 void onHeartbeatReply(Turn& t, const HeartbeatReply& reply);
 
 /// This node's heartbeat to `to`.
+HeartbeatRequest heartbeatFor(const Turn& t, const NodeName& to);
+/// What it says of this node.
 Report reportFor(const Turn& t, const NodeName& to);
 
 }  // namespace troupe::replication

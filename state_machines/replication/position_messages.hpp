@@ -6,6 +6,7 @@
 #include "messaging/description/message.hpp"
 #include "state_machines/replication/positions.hpp"
 #include "state_machines/replication/replica_set_config.hpp"
+#include "state_machines/replication/set_identity.hpp"
 
 /// Messages between the members of a replica set about how far each is. They may be lost and overtake each other:
 /// values only grow, and each is sent again.
@@ -24,6 +25,7 @@ struct PositionReport {
   int64_t term = 0;
   ConfigVersion config;
   std::vector<MemberPosition> positions;
+  ReplicaSetId replicaSetId = {};  ///< of the sender's set
 };
 
 /// A member to those that fetch from it, a primary to all: where the commit point is. Also the answer to a report.
@@ -32,10 +34,11 @@ struct CommitPointNews {
   int64_t term = 0;
   ConfigVersion config;
   OpTime commitPoint;
+  ReplicaSetId replicaSetId = {};  ///< of the sender's set
 };
 
 }  // namespace troupe::replication
 
 TROUPE_DESCRIBE(troupe::replication::MemberPosition, 0, host, applied, durable, distance)
-TROUPE_MESSAGE(troupe::replication::PositionReport, from, term, config, positions)
-TROUPE_MESSAGE(troupe::replication::CommitPointNews, from, term, config, commitPoint)
+TROUPE_MESSAGE(troupe::replication::PositionReport, from, term, config, positions, replicaSetId)
+TROUPE_MESSAGE(troupe::replication::CommitPointNews, from, term, config, commitPoint, replicaSetId)

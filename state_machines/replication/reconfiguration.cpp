@@ -143,7 +143,7 @@ void onInitiate(Turn& t, const Initiate& command) {
 }
 
 void askMembersOfNewSet(Turn& t) {
-  for (const NodeName& host : t.mem.awaited) t.send(host, HeartbeatRequest{reportFor(t, host), host, t.doc.setName});
+  for (const NodeName& host : t.mem.awaited) t.send(host, heartbeatFor(t, host));
   t.arm(t.mem.change->next.heartbeatInterval(), HeartbeatDue{});
 }
 

@@ -11,6 +11,7 @@
 #include "messaging/description/description.hpp"
 #include "messaging/errors/status.hpp"
 #include "state_machines/core/step.hpp"
+#include "state_machines/replication/set_identity.hpp"
 
 namespace troupe::replication {
 
@@ -48,7 +49,7 @@ struct ReplicaSetSettings {
   ConfigMillis catchUpTakeoverDelayMillis{30'000};  ///< -1: never
   bson::Document getLastErrorModes;
   bson::Document getLastErrorDefaults;
-  std::optional<bson::ObjectId> replicaSetId;  ///< drawn by replSetInitiate; the same in all configs of a set
+  ReplicaSetId replicaSetId;  ///< drawn by replSetInitiate; the same in all configs of a set
   bool operator==(const ReplicaSetSettings&) const = default;
 };
 

@@ -51,7 +51,7 @@ const MemberView* bestSuccessor(const Turn& t) {
 void askToTakeOver(Turn& t, const NodeName& successor) {
   if (!t.mem.handoff) t.mem.handoff.emplace();
   t.mem.handoff->asked = successor;
-  t.send(successor, StepUpRequest{t.doc.self, t.mem.term});
+  t.send(successor, StepUpRequest{t.doc.self, t.mem.term, t.replicaSetId()});
 }
 
 /// The end of a conditional attempt that succeeded.

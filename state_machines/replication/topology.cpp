@@ -133,7 +133,8 @@ void addHeartbeatRules(Table& table) {
 }
 
 bool areOfOneSet(const Snapshot<T>& a, const Snapshot<T>& b) {
-  return a.document.config && b.document.config && a.document.config->id == b.document.config->id;
+  if (!a.document.config || !b.document.config || a.document.config->id != b.document.config->id) return false;
+  return checkSameSet(b.document.self, b.document.setName, b.document.replicaSetId(), a.document.replicaSetId()).isOK();
 }
 
 bool twoPrimariesInOneTerm(const machines::World& world) {

@@ -134,6 +134,8 @@ struct Topology : machines::Machine<Topology> {
     std::optional<ReplicaSetConfig> config;
     bool founder =
         false;  ///< replSetInitiate gave it the first config: the set's data are its own, and its log is the first
+    /// Of the set that its config is of; unknown without one.
+    ReplicaSetId replicaSetId() const { return config ? config->settings.replicaSetId : std::nullopt; }
     bool operator==(const Document&) const = default;
   };
 

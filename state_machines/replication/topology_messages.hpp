@@ -8,6 +8,7 @@
 #include "messaging/description/message.hpp"
 #include "messaging/errors/status.hpp"
 #include "state_machines/replication/replica_set_config.hpp"
+#include "state_machines/replication/set_identity.hpp"
 
 /// Messages between the members of a replica set, and events that a member's topology machine gets from its own node.
 namespace troupe::replication {
@@ -27,7 +28,7 @@ enum class MemberState : int32_t {
 };
 
 // Messages between members (REP-035, REP-036, REP-038, ELE-005, ELE-009). They may be lost, doubled and overtake each
-// other.
+// other. `replicaSetId` is the id of the sender's set: of a message from another set of the same name nothing counts.
 
 /// A member's report about a third one, so that a member counts as alive as long as anyone hears of it.
 struct Heard {
@@ -57,6 +58,7 @@ struct HeartbeatRequest {
   NodeName to;  ///< how the sender calls the receiver: a node without a config learns its own name from it
   std::string setName;
   int64_t sentAt = 0;  ///< when, by the sender's clock, for the answer to bring back; set by the actor; 0: not told
+  ReplicaSetId replicaSetId = {};
 };
 
 struct HeartbeatReply {
@@ -66,6 +68,7 @@ struct HeartbeatReply {
   std::optional<ReplicaSetConfig> newer;  ///< the sender's config, if the other one has an older one
   Status refusal;                         ///< not OK: the heartbeat was not accepted, and nothing else in here counts
   int64_t sentAt = 0;                     ///< of the request
+  ReplicaSetId replicaSetId = {};
 };
 
 struct VoteRequest {
@@ -76,6 +79,7 @@ struct VoteRequest {
   OpTime applied;
   bool dryRun = false;
   bool leaderless = false;  ///< it stands because it sees no primary
+  ReplicaSetId replicaSetId = {};
 };
 
 struct VoteReply {
@@ -84,12 +88,14 @@ struct VoteReply {
   bool dryRun = false;
   bool granted = false;
   std::string reason;  ///< why not
+  ReplicaSetId replicaSetId = {};
 };
 
 /// A primary that steps down in this term asks the receiver to take over at once.
 struct StepUpRequest {
   NodeName from;
   int64_t term = 0;
+  ReplicaSetId replicaSetId = {};
 };
 
 /// The answer to a StepUpRequest of a member that may not stand: another one is to be asked.
@@ -273,11 +279,11 @@ TROUPE_ENUM(troupe::replication::OpenCommand, (kInitiate, "replSetInitiate"), (k
 TROUPE_DESCRIBE(troupe::replication::Heard, 0, host, distance, applied)
 TROUPE_DESCRIBE(troupe::replication::Report, 0, from, term, config, state, applied, primary, others, durable, source,
                 electedAt)
-TROUPE_MESSAGE(troupe::replication::HeartbeatRequest, sender, to, setName, sentAt)
-TROUPE_MESSAGE(troupe::replication::HeartbeatReply, sender, to, setName, newer, refusal, sentAt)
-TROUPE_MESSAGE(troupe::replication::VoteRequest, from, setName, term, config, applied, dryRun, leaderless)
-TROUPE_MESSAGE(troupe::replication::VoteReply, from, term, dryRun, granted, reason)
-TROUPE_MESSAGE(troupe::replication::StepUpRequest, from, term)
+TROUPE_MESSAGE(troupe::replication::HeartbeatRequest, sender, to, setName, sentAt, replicaSetId)
+TROUPE_MESSAGE(troupe::replication::HeartbeatReply, sender, to, setName, newer, refusal, sentAt, replicaSetId)
+TROUPE_MESSAGE(troupe::replication::VoteRequest, from, setName, term, config, applied, dryRun, leaderless, replicaSetId)
+TROUPE_MESSAGE(troupe::replication::VoteReply, from, term, dryRun, granted, reason, replicaSetId)
+TROUPE_MESSAGE(troupe::replication::StepUpRequest, from, term, replicaSetId)
 TROUPE_MESSAGE(troupe::replication::StepUpRefusal, from, term, why)
 TROUPE_DESCRIBE(troupe::replication::Done, 0)
 TROUPE_DESCRIBE(troupe::replication::ElectionTimeout, 0)

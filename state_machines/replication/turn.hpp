@@ -29,6 +29,7 @@ struct Turn {
   Snapshot<Topology> now() const { return {doc, mem}; }
   bool hasConfig() const { return doc.config.has_value(); }
   const ReplicaSetConfig& config() const { return *doc.config; }
+  ReplicaSetId replicaSetId() const { return doc.replicaSetId(); }
   /// This node in the config; null if it is not there.
   const MemberConfig* self() const { return hasConfig() ? config().member(doc.self) : nullptr; }
   bool isLeading() const { return leads(mem.phase); }

@@ -27,9 +27,17 @@ bool hasVotedIn(const Turn& t, const VoteRequest& request) {
 
 }  // namespace
 
+bool isOfThisSet(const Topology::Document& self, const VoteRequest& request) {
+  return request.setName == self.setName &&
+         checkSameSet(request.from, self.setName, request.replicaSetId, self.replicaSetId()).isOK();
+}
+
 std::string whyNoVote(const Turn& t, const VoteRequest& request) {
   if (request.setName != t.doc.setName)  // ELE-013
     return fmt::format("the candidate's set is {}, mine is {}", request.setName, t.doc.setName);
+  if (const Status same = checkSameSet(request.from, t.doc.setName, request.replicaSetId, t.replicaSetId());
+      !same.isOK())
+    return same.reason();
   if (!t.self()) return "I am not in my config";
   if (request.config != t.config().configVersion())  // ELE-012
     return fmt::format("the candidate's config has version {} and term {}, mine {} and {}", request.config.version,
@@ -49,7 +57,7 @@ std::string whyNoVote(const Turn& t, const VoteRequest& request) {
 }
 
 void onVoteRequest(Turn& t, const VoteRequest& request) {
-  if (request.setName == t.doc.setName) {
+  if (isOfThisSet(t.doc, request)) {
     raiseTerm(t, request.term);
     hear(t, request.from, 0);
   }
@@ -57,7 +65,7 @@ void onVoteRequest(Turn& t, const VoteRequest& request) {
   if (why.empty() && !request.dryRun) t.doc.lastVote = {request.term, request.from};
   // Someone else is about to lead: to stand as well would only split the votes.
   if (why.empty() && t.mem.phase == Topology::Phase::kFollower) armElectionTimeout(t);
-  t.send(request.from, VoteReply{t.doc.self, t.mem.term, request.dryRun, why.empty(), why});
+  t.send(request.from, VoteReply{t.doc.self, t.mem.term, request.dryRun, why.empty(), why, t.replicaSetId()});
 }
 
 }  // namespace troupe::replication

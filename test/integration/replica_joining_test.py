@@ -1,11 +1,12 @@
 """Who may become a member of a set: nodes without data, and the one whose data the set is given."""
+import time
 import unittest
 
 import pymongo
 import pymongo.errors
 
-from replica_set_support import Member, Set
-from support import Server, eventually
+from replica_set_support import Member, Set, documents_of
+from support import SLOWNESS, Server, eventually
 
 NODE_WITH_DATA = 110
 REFUSED, REFUSED_NO_LONGER = 21282, 21283  # of the log
@@ -72,6 +73,67 @@ class JoiningTest(unittest.TestCase):
             self.assertTrue(eventually(lambda: primary.view_of(stranger)["stateStr"] == "SECONDARY", 60), primary.view_of(stranger))
             self.assertEqual(primary.view_of(stranger)["lastHeartbeatMessage"], "")
             self.assertEqual(len(primary.log_lines(REFUSED_NO_LONGER)), 1)
+
+    def assert_stays_outside(self, stranger, group, primary, seconds):
+        """For so long nobody of the set is led, fed or ended by the stranger, whose term is later and whose log is longer."""
+        term, its_term = primary.term(), stranger.term()
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            with primary.client() as client:
+                client.app.items.insert_one({})
+            for member in group.members:
+                self.assertTrue(member.running(), member.log_tail())
+                status = member.status()
+                self.assertEqual((status["term"], member.hello()["primary"]), (term, primary.name), member.log_tail())
+                self.assertNotEqual(status["syncSourceHost"], stranger.name)
+                shown = next(m for m in status["members"] if m["name"] == stranger.name)
+                self.assertNotIn(shown["stateStr"], ("PRIMARY", "SECONDARY"))
+            time.sleep(0.1)
+        self.assertEqual(stranger.term(), its_term)
+
+    def test_a_node_that_was_initiated_as_a_set_of_its_own_stays_outside(self):
+        timeout = 2 * SLOWNESS
+        stranger = Member()
+        self.addCleanup(stranger.discard)
+        stranger.start()
+        stranger.command("replSetInitiate", {"_id": "rs", "members": [{"_id": 0, "host": stranger.name}]})
+        for _ in range(6):  # each start begins a term
+            self.assertTrue(eventually(stranger.is_primary), stranger.log_tail())
+            stranger.kill()
+            stranger.start()
+        self.assertTrue(eventually(stranger.is_primary), stranger.log_tail())
+        with Set(3, election_timeout_ms=1000 * timeout) as group:
+            group.initiate()
+            primary = group.settled()
+            with stranger.client() as client:
+                client.app.items.insert_many([{"its own": i} for i in range(100)])
+            self.assertGreater(stranger.term(), primary.term())
+            identities = [m.command("replSetGetConfig")["config"]["settings"]["replicaSetId"] for m in (stranger, primary)]
+            wanted = f"{stranger.name} is in another set, that is named rs, too: its replicaSetId is {identities[0]}, not {identities[1]}"
+            for votes in (0, 1):
+                with self.subTest(votes=votes):
+                    entry = {"_id": 3, "host": stranger.name, "priority": 0, "votes": votes}
+                    group.reconfigure(lambda c: c.update(members=[*c["members"][:3], entry]), primary)
+                    for member in group.members:
+                        self.assertTrue(eventually(lambda: wanted in member.view_of(stranger)["lastHeartbeatMessage"]), member.status())
+                        self.assertTrue(eventually(lambda: member.view_of(stranger)["health"] == 0), member.status())
+                    self.assert_stays_outside(stranger, group, primary, 3 * timeout)
+            # Whoever adds the one to the other may do it on both sides: then it sends heartbeats itself.
+            own = stranger.command("replSetGetConfig")["config"]
+            own["version"] += 1
+            own["members"].append({"_id": 1, "host": primary.name, "priority": 0, "votes": 0})
+            stranger.command("replSetReconfig", own)
+            reverse = f"{primary.name} is in another set, that is named rs, too: its replicaSetId is {identities[1]}, not {identities[0]}"
+            self.assertTrue(eventually(lambda: reverse in stranger.view_of(primary)["lastHeartbeatMessage"]), stranger.status())
+            self.assert_stays_outside(stranger, group, primary, 3 * timeout)
+            refusals = [line["attr"]["refusal"] for line in primary.log_lines(REFUSED)]
+            self.assertTrue(refusals and all(wanted in refusal for refusal in refusals), refusals)
+            stranger.kill()
+            stranger.wipe()
+            stranger.start()
+            self.assertTrue(eventually(lambda: primary.view_of(stranger)["stateStr"] == "SECONDARY", 60), primary.view_of(stranger))
+            self.assertEqual(primary.view_of(stranger)["lastHeartbeatMessage"], "")
+            self.assertTrue(eventually(lambda: "its own" not in str(documents_of(stranger)) and len(documents_of(stranger)) > 0))
 
     def test_the_data_of_the_node_that_is_given_the_config_are_those_of_the_set(self):
         with Set(2) as group:

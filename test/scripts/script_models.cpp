@@ -50,7 +50,7 @@ Model scriptModel(const std::string& name) {
   Model model = named(name);
   model.faults = {.crashes = kAnyNumber, .losses = kAnyNumber, .duplications = kAnyNumber};
   model.bounds.inFlight = 40;
-  model.hide({"self", "setName", "config", "applied", "leaderless", "arrivals", "endedBefore"});
+  model.hide({"self", "setName", "config", "applied", "leaderless", "replicaSetId", "arrivals", "endedBefore"});
   return model;
 }
 

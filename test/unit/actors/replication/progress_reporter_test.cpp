@@ -12,6 +12,8 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+const bson::ObjectId kSetId{{1}}, kOtherId{{2}};
+
 ReplicaSetConfig configOfFour() {
   ReplicaSetConfig config;
   config.id = "rs";
@@ -22,6 +24,7 @@ ReplicaSetConfig configOfFour() {
     config.members.push_back(member);
   }
   config.settings.electionTimeoutMillis = Millis(10'000);
+  config.settings.replicaSetId = kSetId;
   return config;
 }
 
@@ -36,6 +39,7 @@ class ProgressReporterTest : public ::testing::Test {
     progress.setRole({configOfFour(), "a:1", 1, false});
     source.alwaysAnswer<PositionReport>([this](const PositionReport& report) {
       reported = report.positions;
+      reportedSet = report.replicaSetId;
       return CommitPointNews{"p:1", 1, configOfFour().configVersion(), {}};
     });
     kit.start<ProgressReporter>(kProgressPath, ProgressReporter::Parts{progress, membership, [this] { return chosen; },
@@ -70,6 +74,7 @@ class ProgressReporterTest : public ::testing::Test {
   Membership membership{"rs", "a:1"};
   std::vector<Heard> heard;
   std::vector<MemberPosition> reported;
+  ReplicaSetId reportedSet;
   probe::TestKit kit{"a:1"};
   probe::Probe source = kit.probe("p:1", kProgressPath), below = kit.probe("b:1", kProgressPath),
                farther = kit.probe("c:1", kProgressPath);
@@ -83,6 +88,39 @@ TEST_F(ProgressReporterTest, TellsTheTopologyOfEachSignOfLifeOverItsDistance) {
   kit.advance(2s);
   reportOfB(0);
   EXPECT_THAT(takeHeard(), ElementsAre(std::pair("b:1", 0))) << "b has heard nothing of c for long";
+}
+
+/// Configs of two sets of one name may well have the same version and term.
+TEST_F(ProgressReporterTest, TakesNothingFromAnotherSetOfTheSameName) {
+  const OpTime end{1, {1000, 1}}, later{9, {5000, 1}};
+  progress.noteApplied(end);
+  progress.noteDurable(end);
+  kit.run();
+  EXPECT_EQ(reportedSet, kSetId);
+  PositionReport report{"b:1", 9, configOfFour().configVersion(), {{"b:1", later, later, 0}}, kOtherId};
+  const int64_t term = progress.report().term;
+  const auto before = progress.positions();
+  const std::string why =
+      below.ask(kit.address(kProgressPath), report).expectFailure(ErrorCode::kInvalidReplicaSetConfig);
+  EXPECT_THAT(why, testing::HasSubstr(kOtherId.toString() + ", not " + kSetId.toString()));
+  EXPECT_EQ(progress.report().term, term);
+  EXPECT_EQ(progress.positions(), before);
+  EXPECT_THAT(takeHeard(), IsEmpty()) << "it is no sign of life";
+  CommitPointNews news{"p:1", 1, configOfFour().configVersion(), end, kOtherId};
+  source.tell(kit.address(kProgressPath), news);
+  kit.run();
+  EXPECT_EQ(progress.commitPoint(), OpTime());
+  for (const ReplicaSetId& known : {ReplicaSetId(kSetId), ReplicaSetId()}) {
+    report.replicaSetId = known;
+    report.term = 1;
+    const auto answer = below.ask(kit.address(kProgressPath), report).expectAnswer<CommitPointNews>();
+    EXPECT_EQ(answer->replicaSetId, kSetId);
+  }
+  EXPECT_NE(progress.positions(), before);
+  news.replicaSetId = kSetId;
+  source.tell(kit.address(kProgressPath), news);
+  kit.run();
+  EXPECT_EQ(progress.commitPoint(), end);
 }
 
 // A member is stopped by SIGSTOP, say: its connections stay, and nothing is answered.

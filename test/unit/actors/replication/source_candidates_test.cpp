@@ -62,6 +62,19 @@ TEST(SourceCandidates, AreDownWhenNothingIsHeardOfThem) {
   EXPECT_EQ(candidatesOf(view, {}, 30).members[1].state, MemberState::kDown);
 }
 
+/// As a node of another set at a member's address does: what was heard of the member has not expired yet.
+TEST(SourceCandidates, AreDownWhileTheyRefuse) {
+  ReplicaView view = viewOfThree();
+  view.topology.memory.members[0].refusal = "InvalidReplicaSetConfig: p is in another set";
+  const Candidates known = candidatesOf(view, {{"p", {secondOf(900), secondOf(900)}}}, 30);
+  EXPECT_EQ(known.members[0].state, MemberState::kDown);
+  EXPECT_EQ(known.members[1].state, MemberState::kSecondary);
+  for (const Mission mission : {Mission::kFollow, Mission::kCatchUp})
+    EXPECT_NE(chooseSource(known, {}, mission), std::optional<NodeName>("p"));
+  EXPECT_EQ(whyToChangeSource(known, {.host = "p"}, {}, Mission::kFollow), "it is DOWN");
+  EXPECT_EQ(checkRequestedSource(known, "p").code(), ErrorCode::kHostUnreachable);
+}
+
 TEST(SourceCandidates, AreNoneOfANodeThatIsNoMember) {
   ReplicaView view = viewOfThree();
   view.topology.document.self = "stranger";

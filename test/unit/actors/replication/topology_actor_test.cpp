@@ -220,6 +220,41 @@ TEST_F(WithAnotherMember, ShowsAndLogsWhyItIsRefused) {
   EXPECT_EQ(warnings(21283), 1);
 }
 
+/// Initiated as a set of its own, of the same name, with more elections behind it.
+TEST_F(WithAnotherMember, ShowsAndLogsThatItIsOfAnotherSetOfItsName) {
+  const int64_t term = server.server->membership->view()->topology.memory.term;
+  const bson::ObjectId own = *config().settings.replicaSetId, strange{{7}};
+  HeartbeatRequest request = heartbeat();
+  request.sender.term = term + 5;
+  request.sender.state = MemberState::kPrimary;
+  request.sender.config.version = 9;
+  request.replicaSetId = strange;
+  other->envelopes.clear();
+  hear(request);
+  const auto answers = other->all<HeartbeatReply>();
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].replicaSetId, own);
+  EXPECT_EQ(answers[0].refusal.code(), ErrorCode::kInvalidReplicaSetConfig);
+  HeartbeatReply reply;
+  reply.sender = request.sender;
+  reply.to = "n1:1";
+  reply.setName = "rs";
+  reply.replicaSetId = strange;
+  hear(reply);
+  const auto status = server.run(parse(R"({"replSetGetStatus": 1})"), "admin");
+  const std::string shown(status.view().at("members.1.lastHeartbeatMessage").toStringOr());
+  EXPECT_NE(shown.find("replicaSetId is " + strange.toString() + ", not " + own.toString()), std::string::npos)
+      << shown;
+  EXPECT_NE(status.view().at("members.1.stateStr").toStringOr(), "PRIMARY");
+  EXPECT_EQ(status["term"].toInt64(), term);
+  EXPECT_TRUE(isWritable());
+  const auto warned = std::ranges::count_if(server.server->log.recentLines(), [&](const std::string& line) {
+    const bson::Document written = parse(line);
+    return written["id"].toInt64() == 21282 && written.view().at("attr.refusal").toStringOr() == shown;
+  });
+  EXPECT_EQ(warned, 1);
+}
+
 TEST_F(WithAnotherMember, SaysWhenItWasElected) {  // REP-038
   hear(heartbeat());
   const auto answers = other->all<HeartbeatReply>();
@@ -232,8 +267,10 @@ TEST_F(WithAnotherMember, SaysWhenItWasElected) {  // REP-038
 /// Positions of members that are in an earlier term than this node has voted in do not count.
 TEST_F(TopologyActorTest, RequestsForVotesThatAreNoneRaiseNoTerm) {
   const int64_t term = server.server->progress->report().term;
-  for (const VoteRequest& request : {VoteRequest{.from = "n2:1", .setName = "other", .term = term + 1},
-                                     VoteRequest{.from = "n2:1", .setName = "rs", .term = term + (int64_t{1} << 33)}}) {
+  for (const VoteRequest& request :
+       {VoteRequest{.from = "n2:1", .setName = "other", .term = term + 1},
+        VoteRequest{.from = "n2:1", .setName = "rs", .term = term + 1, .replicaSetId = bson::ObjectId{{7}}},
+        VoteRequest{.from = "n2:1", .setName = "rs", .term = term + (int64_t{1} << 33)}}) {
     server.node.tell(server.node.address(kTopologyPath), machines::toMessage(request));
     server.node.run();
     EXPECT_EQ(server.server->progress->report().term, term);

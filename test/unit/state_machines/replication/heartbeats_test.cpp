@@ -9,7 +9,9 @@ namespace {
 
 HeartbeatRequest requestFrom(const Snapshot<Topology>& sender, const NodeName& to) {
   const HeartbeatReply shape = shown(sender, to);
-  return {shape.sender, to, shape.setName};
+  HeartbeatRequest request{shape.sender, to, shape.setName};
+  request.replicaSetId = shape.replicaSetId;
+  return request;
 }
 HeartbeatReply answer(const Outcome& out) {
   const auto replies = said<HeartbeatReply>(out);

@@ -94,7 +94,23 @@ inline HeartbeatReply shown(const Snapshot<Topology>& of, const NodeName& to) {
   reply.sender.source = of.memory.source;
   reply.to = to;
   reply.setName = of.document.setName;
+  reply.replicaSetId = of.document.replicaSetId();
   return reply;
+}
+
+/// Two sets with the name "rs", as operators make them who initiate two nodes and then add the one to the other.
+inline const bson::ObjectId kOwnId{{1}}, kOtherId{{2}};
+inline ReplicaSetConfig withId(ReplicaSetConfig config, const ReplicaSetId& id) {
+  config.settings.replicaSetId = id;
+  return config;
+}
+/// Names the node, both ids, and what to do.
+inline void expectTellsOfAnotherSet(const std::string& text, const NodeName& host, const bson::ObjectId& its,
+                                    const bson::ObjectId& other) {
+  for (const std::string& part :
+       {host + " is in another set", "replicaSetId is " + its.toString() + ", not " + other.toString(),
+        std::string("empty data directory"), std::string("removed from the config")})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in: " << text;
 }
 
 inline const std::vector<NodeName> kThree = {"a:1", "b:1", "c:1"};
