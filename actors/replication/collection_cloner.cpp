@@ -112,7 +112,10 @@ Task<void> CollectionCloner::countOnSource() {
 
 /// Indexes are listed first: one that is made later is in the log.
 Task<Status> CollectionCloner::copyContents() {
-  TROUPE_CO_ASSIGN(auto listed, co_await listIndexes());
+  ListedIndexes listed;
+  if (attempt_->parts.catalog->makesIndexesOf(listed_.ns)) {
+    TROUPE_CO_ASSIGN(listed, co_await listIndexes());
+  }
   SourcePatience patience(attempt_);
   for (;;) {
     const Status all = co_await copyOnce(&patience, listed.finished);

@@ -26,12 +26,12 @@ struct ListedCollection {
 };
 
 /// Copies one collection of the source: its options and UUID, its documents in the order of their records, and its
-/// indexes. A large plain collection is filled (storage::CollectionLoad) as far as memory allows, others are written to
-/// in units of work. While it is copied it changes, is renamed or dropped; the log says what became of it, so what has
-/// been copied of a collection that is gone does not matter. Where the source breaks off the copy goes on behind the
-/// last batch that came. Where that place is unknown (clustered collections; a source whose data were copied anew) the
-/// collection is read from the beginning: one that is being filled is made anew, and in others only that is changed
-/// which has changed since. Made with make_shared; on the attempt's thread.
+/// indexes, unless the member builds none. A large plain collection is filled (storage::CollectionLoad) as far as
+/// memory allows, others are written to in units of work. While it is copied it changes, is renamed or dropped; the log
+/// says what became of it, so what has been copied of a collection that is gone does not matter. Where the source
+/// breaks off the copy goes on behind the last batch that came. Where that place is unknown (clustered collections; a
+/// source whose data were copied anew) the collection is read from the beginning: one that is being filled is made
+/// anew, and in others only that is changed which has changed since. Made with make_shared; on the attempt's thread.
 class CollectionCloner : public std::enable_shared_from_this<CollectionCloner> {
  public:
   CollectionCloner(std::shared_ptr<SyncAttempt> attempt, ListedCollection listed)

@@ -84,7 +84,7 @@ Task<void> OplogApplier::run() {
     }
     const size_t count = nextBatch(*parts_.memory->taken, parts_.memory->next, parts_.limits, notAfter());
     if (count == 0) {
-      co_await awaitDelay();
+      if (!dropsTheRest()) co_await awaitDelay();
       continue;
     }
     OplogBatch batch{parts_.memory->taken, parts_.memory->next, count};
@@ -154,7 +154,7 @@ void OplogApplier::moveTimes(const OplogBatch& batch) {
 
 Task<void> OplogApplier::awaitEntries() {
   if (rests_) {
-    answer(drains_);
+    answerDrains();
     setPhase("drained", "all is applied, and nothing is fetched");
     co_await parts_.buffer->untilOpen();
     co_return;
@@ -164,7 +164,7 @@ Task<void> OplogApplier::awaitEntries() {
 }
 
 std::optional<bson::Date> OplogApplier::notAfter() const {
-  if (!parts_.delay || !drains_.empty()) return std::nullopt;
+  if (!parts_.delay || leads_) return std::nullopt;
   const Duration delay = parts_.delay();
   if (delay <= Duration::zero()) return std::nullopt;
   return bson::Date{wallMillisOf(environment()) - duration_cast<milliseconds>(delay).count()};
@@ -175,9 +175,17 @@ Task<void> OplogApplier::awaitRoom() {
   co_await rest(kLookEvery);
 }
 
+/// Only a fetcher opens the buffer again, and it waits for this: the next life begins with the entry behind the last
+/// applied one.
+bool OplogApplier::dropsTheRest() {
+  if (drains_.empty() || !parts_.buffer->isClosed()) return false;
+  parts_.buffer->clear();
+  return true;
+}
+
 /// Not longer than a moment at a time: the delay is of the set's config, which may change.
 Task<void> OplogApplier::awaitDelay() {
-  setPhase("delaying", "a delayed member applies later");
+  setPhase("delaying", "a delayed member applies later, a removed one nothing");
   const ApplierMemory& memory = *parts_.memory;
   const int64_t wall = memory.taken->entries[memory.next].wall.millis;
   const int64_t mayBeOf = notAfter().value_or(bson::Date{wall}).millis;
@@ -208,7 +216,8 @@ bool OplogApplier::isDrained() const {
 
 void OplogApplier::drain(const DrainBuffer& wanted, Context& context) {
   if (stage_ == Stage::kFailed) return context.fail(failure_);
-  if (isDrained() && (wanted.whilePaused || !paused_)) return context.reply(local(troupe::Done{}));
+  if (isDrained() && (wanted.toLead || !paused_)) return context.reply(local(troupe::Done{}));
+  leads_ |= wanted.toLead;
   drains_.push_back(std::move(context));
   nudge();
 }
@@ -227,6 +236,11 @@ void OplogApplier::resume() {
 
 void OplogApplier::answer(std::vector<Context>& asks) {
   for (Context& each : std::exchange(asks, {})) each.reply(local(troupe::Done{}));
+}
+
+void OplogApplier::answerDrains() {
+  leads_ = false;
+  answer(drains_);
 }
 
 Future<troupe::Done> OplogApplier::message() { return nudges_.emplace_back().future(); }

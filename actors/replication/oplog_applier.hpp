@@ -20,12 +20,12 @@ inline constexpr const char* kOplogApplierPath = "/node/replication/applier";
 
 // Local messages to the applier. Asks are answered with troupe::Done, or with the failure that ended the applier.
 
-/// Answered when the buffer is closed and all that was in it is applied and visible. A delayed member does not wait for
-/// its delay then: it is about to lead.
+/// Answered when the buffer is closed and empty, and what was applied of it is visible. That is all of it, but for what
+/// a delayed member may not apply yet, which goes: a fetcher that begins anew fetches it once more.
 struct DrainBuffer {
-  /// Also while paused, where nothing is left: for a member that is to lead, whose rollback gives way. A fetcher waits
-  /// for the end of the pause.
-  bool whilePaused = false;
+  /// Asked by a member that is to lead, which applies everything at once, whatever its delay. Its rollback gives way:
+  /// it is answered while paused, too, where nothing is left. A fetcher waits for the end of the pause.
+  bool toLead = false;
 };
 /// Answered when no batch is under way; none begins before `Resume`. One that waits for the scan of an index build is
 /// given up when the scans are suspended (FollowedBuilds::suspend).
@@ -88,7 +88,7 @@ class OplogApplier final : public Actor {
     /// Whether the disk has room for that many bytes more: while it has none, nothing is applied, and in the end
     /// nothing fetched either. Null: it always has.
     std::function<Status(size_t bytes)> roomFor = {};
-    /// By how much a delayed member lags on purpose; null: by nothing.
+    /// By how much a delayed member lags on purpose; null: by nothing. Duration::max(): nothing is applied at all.
     std::function<Duration()> delay;
     storage::BatchLimits limits = {};
   };
@@ -113,6 +113,8 @@ class OplogApplier final : public Actor {
   Task<void> awaitEntries();
   Task<void> awaitRoom();
   Task<void> awaitDelay();
+  /// Whether what may not be applied yet has left the buffer, for a fetcher that waits to begin anew.
+  bool dropsTheRest();
   /// At most so long, or until the next message.
   Task<void> rest(Duration longest);
   void failWith(Status why);
@@ -122,6 +124,7 @@ class OplogApplier final : public Actor {
   void resume();
   bool isDrained() const;
   static void answer(std::vector<Context>& asks);
+  void answerDrains();
   /// How young entries may be to be applied; nothing: as young as they are.
   std::optional<bson::Date> notAfter() const;
   /// Completes with the next message.
@@ -132,6 +135,7 @@ class OplogApplier final : public Actor {
   Stage stage_ = Stage::kIdle;
   bool paused_ = false, stopping_ = false;
   bool rests_ = false;  ///< all is applied and the buffer is closed
+  bool leads_ = false;  ///< one of the drains is of a member that is to lead
   std::vector<Context> pauses_, drains_;
   std::vector<Promise<troupe::Done>> nudges_;
   Status failure_;

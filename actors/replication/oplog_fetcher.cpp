@@ -73,7 +73,7 @@ Task<OplogFetcher::Outcome> OplogFetcher::perform(Action action) {
   return std::visit([this](auto& one) { return done(std::move(one)); }, action);
 }
 
-/// A buffer that was closed is emptied only when the applier is done with it: what it had not applied by then would be
+/// A buffer that was closed is emptied only when the applier is done with it: what it was about to apply would be
 /// fetched and applied once more. The machine may have gone on meanwhile: a buffer that was closed for a rollback, a
 /// copy or a stop is not this look's to open.
 Task<OplogFetcher::Outcome> OplogFetcher::done(LookAround action) {

@@ -65,7 +65,8 @@ struct FetcherParts {
   std::function<OpTime()> applied;
   /// The entry up to which this member's data are inconsistent, which a source must have (REP-009). May be null.
   std::function<std::optional<OpTime>()> required;
-  /// Ends when all that is in the buffer, which is closed, has been applied. May be null.
+  /// Ends when the buffer, which is closed, is empty: its entries have been applied, or were dropped where a delayed
+  /// member may not apply them yet, and are fetched again. May be null.
   std::function<Task<Status>()> drained;
   /// The buffer is open again, and empty. May be null.
   std::function<void()> opened;

@@ -149,6 +149,13 @@ void appendOptimes(bson::Builder& reply, const ReplicationProgress::Times& times
 
 }  // namespace
 
+Duration applyDelayOf(const ReplicaView& view) {
+  const auto& config = view.config();
+  if (!config) return Duration::zero();
+  const MemberConfig* const self = config->member(view.topology.document.self);
+  return self ? std::chrono::seconds(self->secondaryDelaySecs) : Duration::max();
+}
+
 PrimaryFinder primaryFinder(const Membership& membership) {
   return [&membership](std::string_view set) -> std::optional<std::string> {
     if (set != membership.setName()) return std::nullopt;

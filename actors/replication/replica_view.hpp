@@ -95,6 +95,11 @@ class Membership final : public storage::NodeState {
   const std::shared_ptr<SyncStatus> syncStatus_ = std::make_shared<SyncStatus>();
 };
 
+/// By how much this member applies the log later than it could: its secondaryDelaySecs. One that was removed from its
+/// set stays as it is, and applies nothing more (Duration::max()): that is how the data of a delayed member are saved
+/// from what is about to reach it.
+Duration applyDelayOf(const ReplicaView& view);
+
 /// Knows the primary of the member's own set, as the member does. `membership` outlives it.
 PrimaryFinder primaryFinder(const Membership& membership);
 

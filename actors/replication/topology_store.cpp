@@ -21,7 +21,7 @@ StatusWith<std::optional<T>> onlyDocument(const machines::CollectionStore& store
 }  // namespace
 
 TopologyStore::TopologyStore(const machines::StorageAccess& access)
-    : elections_(access, kElections), configs_(access, kConfigs) {}
+    : catalog_(access.catalog), elections_(access, kElections), configs_(access, kConfigs) {}
 
 StatusWith<machines::Loaded<Topology::Document>> TopologyStore::read(const NodeName& self,
                                                                      const std::string& setName) const {
@@ -52,6 +52,9 @@ Task<Status> TopologyStore::put(const Topology::Document& document, const machin
   election.self = document.self;
   election.setName = document.setName;
   if (document.founder) election.founder = true;
+  const MemberConfig* const member = document.config ? document.config->member(document.self) : nullptr;
+  if (member) catalog_.setBuildsIndexes(member->buildIndexes);
+  if (!catalog_.buildsIndexes()) election.buildIndexes = false;
   return write(std::move(election), document.config, durability);
 }
 
@@ -70,6 +73,18 @@ Task<Status> TopologyStore::write(ElectionRecord election, std::optional<Replica
 
 Task<Status> TopologyStore::remove(bson::Document, machines::Durability) {
   co_return Status(ErrorCode::kIllegalOperation, "a topology has no end");
+}
+
+Status takeUpBuildIndexes(storage::Catalog& catalog, const storage::OperationServices& services) {
+  const storage::CollectionPtr elections = catalog.find(kElections);
+  if (!elections) return Status::OK();
+  storage::OperationContext operation(services);
+  TROUPE_ASSIGN(auto cursor, elections->records().cursor(operation.recoveryUnit()));
+  TROUPE_ASSIGN(const bool found, cursor.next());
+  if (!found) return Status::OK();
+  TROUPE_ASSIGN(const auto election, machines::fromBson<ElectionRecord>(cursor.document()));
+  catalog.setBuildsIndexes(election.buildIndexes.value_or(true));
+  return Status::OK();
 }
 
 }  // namespace troupe::replication

@@ -8,7 +8,7 @@
 namespace troupe::replication {
 
 /// The document of `local.replset.election`: this node's last vote (ELE-017), its own name, and whether it founded the
-/// set.
+/// set, or leaves out secondary indexes.
 struct ElectionRecord {
   std::string id = "lastVote";
   int64_t term = 0;
@@ -16,12 +16,14 @@ struct ElectionRecord {
   std::optional<NodeName> self;
   std::optional<std::string> setName;
   std::optional<bool> founder;
+  std::optional<bool> buildIndexes;  ///< of the newest config that had this node as a member; absent: true
   bool operator==(const ElectionRecord&) const = default;
 };
 
 /// Keeps the topology's document where operators of replica sets look for it, in two collections: the last vote in
 /// `local.replset.election`, the config in `local.system.replset` (ELE-037). The vote is written first: a config that
-/// is lost is sent again by other members, a vote must not be lost.
+/// is lost is sent again by other members, a vote must not be lost. With the config the catalog hears whether this
+/// member builds indexes; one that is removed from its set keeps to what it was.
 class TopologyStore final : public machines::StateStore<Topology::Document> {
  public:
   explicit TopologyStore(const machines::StorageAccess& access);
@@ -38,12 +40,17 @@ class TopologyStore final : public machines::StateStore<Topology::Document> {
  private:
   Task<Status> write(ElectionRecord election, std::optional<ReplicaSetConfig> config, machines::Durability durability);
 
+  storage::Catalog& catalog_;
   machines::CollectionStore elections_, configs_;
   // As written by this store: an unchanged document is not written again.
   std::optional<ElectionRecord> lastElection_;
   std::optional<ReplicaSetConfig> lastConfig_;
 };
 
+/// Tells the catalog whether the member builds indexes, as its store has noted it: at a start, before the log is
+/// replayed. Reads storage on the calling thread.
+Status takeUpBuildIndexes(storage::Catalog& catalog, const storage::OperationServices& services);
+
 }  // namespace troupe::replication
 
-TROUPE_DESCRIBE(troupe::replication::ElectionRecord, 0, id, term, candidate, self, setName, founder)
+TROUPE_DESCRIBE(troupe::replication::ElectionRecord, 0, id, term, candidate, self, setName, founder, buildIndexes)

@@ -93,8 +93,8 @@ struct DenialOver {
 
 // Actions of the actor around the machine.
 
-/// Tell what is known of the set: answered by Candidates. `opens`: if the buffer is closed, all that is in it is
-/// applied first, and it is opened again, empty.
+/// Tell what is known of the set: answered by Candidates. `opens`: if the buffer is closed, what is in it is applied
+/// first, but for what a delayed member has to fetch again later, and it is opened again, empty.
 struct LookAround {
   bool opens = false;
 };

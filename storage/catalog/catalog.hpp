@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -60,6 +61,13 @@ class Catalog {
   SessionPool& pool() { return pool_; }
   const CatalogHooks& hooks() const { return hooks_; }
 
+  /// Whether this node makes the secondary indexes that another member's log or a copy tells of. A member with
+  /// `buildIndexes: false` makes none, but for the collections without which it cannot serve.
+  bool makesIndexesOf(const Namespace& ns) const { return buildsIndexes() || ns.isEssential(); }
+  bool buildsIndexes() const { return buildsIndexes_.load(std::memory_order_acquire); }
+  /// From the member's own config, before anything is copied or carried out. Indexes that are there stay.
+  void setBuildsIndexes(bool builds) { buildsIndexes_.store(builds, std::memory_order_release); }
+
   /// The engine's times have moved (CAT-027): trims the history of names and reaps dropped tables. Called from time to
   /// time by the timestamp monitor. *Blocks* briefly. Returns how many tables were dropped.
   size_t onTimes(Timestamp lastCheckpoint, Timestamp oldest);
@@ -105,6 +113,7 @@ class Catalog {
   /// Of capped collections, in the load of a start after a kill; nothing: their counters are right.
   std::optional<int64_t> bytesToCount_;
   PendingDatabaseDrops pendingDrops_;
+  std::atomic<bool> buildsIndexes_{true};
   std::map<std::string, std::weak_ptr<const void>> closedTables_;  ///< what `close` took out, by ident
   std::function<void(CatalogStep)> onStep_;
 };

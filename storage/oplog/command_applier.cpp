@@ -128,7 +128,11 @@ Status OperationApplier::run(RecoveryUnit& unit, const LoggedOperation& operatio
 Status OperationApplier::run(RecoveryUnit& unit, const LoggedOperation& operation, const LoggedModify& modify) const {
   TROUPE_ASSIGN(const CollectionPtr collection, target(unit, operation, modify.collection));
   if (!collection) return missing(notThere(operation, modify.collection));
-  TROUPE_ASSIGN(const CollectionChange change, changeOf(modify.change));
+  TROUPE_ASSIGN(CollectionChange change, changeOf(modify.change));
+  if (!change.index.empty() && leavesOut(*collection, change.index)) {  // the rest of the change counts
+    change.index.clear();
+    change.indexChange = {};
+  }
   const Status done = modifyCollection(catalog_, unit, collection, change).status();
   return !change.index.empty() && isOfAnotherIndex(done) ? missing(done) : done;
 }
@@ -144,6 +148,7 @@ Status OperationApplier::run(RecoveryUnit& unit, const LoggedOperation& operatio
   if (!collection) return missing(notThere(operation, create.collection));
   TROUPE_ASSIGN(const IndexSpec spec, parseIndexSpec(create.spec, {}, false));
   if (collection->findIndex(spec.name)) return Status::OK();
+  if (!spec.idIndex && leavesOut(*collection, spec.name)) return Status::OK();
   TROUPE_ASSIGN(const bool empty, isEmpty(unit, *collection));
   if (empty) return createEmptyIndex(catalog_, unit, collection, spec).status();
   return {ErrorCode::kIllegalOperation,
@@ -154,7 +159,7 @@ Status OperationApplier::buildIndex(RecoveryUnit& unit, const LoggedOperation& o
                                     const LoggedCreateIndex& create) const {
   TROUPE_ASSIGN(const CollectionPtr collection, target(unit, operation, create.collection));
   TROUPE_ASSIGN(IndexSpec spec, parseIndexSpec(create.spec, {}, false));
-  bool isNeeded = collection && !collection->findIndex(spec.name);
+  bool isNeeded = collection && !collection->findIndex(spec.name) && !leavesOut(*collection, spec.name);
   if (isNeeded) {
     TROUPE_ASSIGN(const bool empty, isEmpty(unit, *collection));
     isNeeded = !empty;
@@ -170,6 +175,7 @@ Status OperationApplier::buildIndex(RecoveryUnit& unit, const LoggedOperation& o
 Status OperationApplier::run(RecoveryUnit& unit, const LoggedOperation& operation, const LoggedDropIndex& drop) const {
   TROUPE_ASSIGN(const CollectionPtr collection, target(unit, operation, drop.collection));
   if (!collection) return missing(notThere(operation, drop.collection));
+  if (leavesOut(*collection, drop.index)) return Status::OK();
   const Status done = dropIndexes(catalog_, unit, collection, {drop.index}).status();
   return done == ErrorCode::kIndexNotFound ? missing(done) : done;
 }
@@ -199,7 +205,9 @@ Status OperationApplier::run(RecoveryUnit& unit, const LoggedOperation& operatio
   if (build.step == LoggedIndexBuild::Step::kAbort)
     return takeBuildOut(catalog_, unit, collection, build.build).status();
   TROUPE_ASSIGN(auto specs, specsOf(build.specs));
-  std::erase_if(specs, [&](const IndexSpec& spec) { return collection->findIndex(spec.name) != nullptr; });
+  std::erase_if(specs, [&](const IndexSpec& spec) {
+    return collection->findIndex(spec.name) || leavesOut(*collection, spec.name);
+  });
   if (specs.empty()) return Status::OK();
   return IndexBuilder(catalog_, collection->ns(), std::move(specs), build.build).start(unit);
 }
@@ -213,6 +221,7 @@ Status OperationApplier::commitBuild(RecoveryUnit& unit, const LoggedOperation& 
   std::vector<IndexSpec> unfinished;
   for (IndexSpec& spec : specs) {
     const IndexEntry* index = collection->findIndex(spec.name);
+    if (leavesOut(*collection, spec.name)) continue;
     if (!index)
       TROUPE_TRY(missing({ErrorCode::kIndexNotFound, "the build of the index " + spec.name + " has not been started"}));
     else if (!index->ready && index->buildUuid == build.build) unfinished.push_back(std::move(spec));

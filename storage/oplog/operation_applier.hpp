@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "storage/catalog/catalog.hpp"
 #include "storage/oplog/logged_command.hpp"
@@ -22,6 +23,7 @@ enum class ApplyMode : uint8_t {
 /// Carries out operations that another node, or this one in an earlier life, has logged (OPL-010, REC-007). Each entry
 /// is written at its own time and is not logged again, but observers of the collections hear of it. Applying an entry a
 /// second time changes nothing; a replay from any point of the log, in order, ends with the data of its last entry.
+/// Entries of indexes that a member leaves out (Catalog::makesIndexesOf) do nothing.
 /// What is kept of the sessions that wrote the entries is the caller's (AppliedSessions).
 /// Keeps no state of its own. One thread for an operation context; appliers of other documents may work beside it, with
 /// contexts of their own. Locks are the caller's: the collection's IX for documents (X where it is capped), those of
@@ -44,6 +46,10 @@ class OperationApplier {
   bool isReplay() const { return mode_ == ApplyMode::kReplaying; }
   /// What is missing: an error, or nothing to do.
   Status missing(Status error) const { return isReplay() ? Status::OK() : error; }
+  /// The index is not there, and need not be: this member builds none.
+  bool leavesOut(const Collection& collection, std::string_view index) const {
+    return !catalog_.makesIndexesOf(collection.ns()) && !collection.findIndex(index);
+  }
 
   Status applyWithin(RecoveryUnit& unit, const LoggedOperation& operation) const;
   Status applyDocument(RecoveryUnit& unit, const LoggedOperation& operation, size_t& written) const;

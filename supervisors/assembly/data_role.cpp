@@ -120,8 +120,7 @@ Task<void> DataRole::leaveTerm() {
 Task<void> DataRole::lead(int64_t term) {
   const bool stopped = co_await ask(replication::kFetcherPath, local(replication::StopFetching{}));
   if (!stopped) co_return;
-  const bool drained =
-      co_await ask(replication::kOplogApplierPath, local(replication::DrainBuffer{.whilePaused = true}));
+  const bool drained = co_await ask(replication::kOplogApplierPath, local(replication::DrainBuffer{.toLead = true}));
   // An entry of a later term: another primary has been elected since, and the topology is about to hear of it.
   if (!drained || server_.progress->applied().term > term) co_return;
   beginTerm(term);

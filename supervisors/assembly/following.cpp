@@ -47,13 +47,6 @@ void endCatchUp(server::ServerContext& server, int64_t term) {
   server.node.tell(server.node.address(replication::kTopologyPath), local(replication::CatchUpDone{term}));
 }
 
-/// secondaryDelaySecs of this member.
-Duration delayOf(const replication::ReplicaView& view) {
-  const auto& config = view.config();
-  const auto* const self = config ? config->member(view.topology.document.self) : nullptr;
-  return self ? std::chrono::seconds(self->secondaryDelaySecs) : Duration::zero();
-}
-
 void noteSource(server::ServerContext& server, const NodeName& source) {
   if (server.membership->syncSource() == source) return;
   server.membership->setSyncSource(source);
@@ -177,7 +170,7 @@ replication::OplogApplier::Parts wireApplier(server::ServerContext& server, Foll
     failed(why);
   };
   parts.roomFor = [&server](size_t bytes) { return server.disk.roomForReplicated(bytes); };
-  parts.delay = [&server] { return delayOf(*server.membership->view()); };
+  parts.delay = [&server] { return replication::applyDelayOf(*server.membership->view()); };
   return parts;
 }
 

@@ -11,7 +11,7 @@
 #include "actors/maintenance/discard_temporary.hpp"
 #include "actors/maintenance/journal_flusher.hpp"
 #include "actors/replication/initial_syncer.hpp"
-#include "actors/replication/topology_actor.hpp"
+#include "actors/replication/topology_store.hpp"
 #include "actors/server/capped_waiters.hpp"
 #include "actors/server/cluster_time.hpp"
 #include "actors/server/default_concerns.hpp"
@@ -226,6 +226,7 @@ Status NodeAssembly::Parts::openOplog() {
   oplogWriter.attach(*oplog);
   if (options.replicated) {
     TROUPE_ASSIGN(endOfLog, storage::TruncateAfterPoint::open(*catalog));
+    TROUPE_TRY(replication::takeUpBuildIndexes(*catalog, {.sessions = *storageSessions}));
     TROUPE_ASSIGN(lacksData, replication::hasInitialSyncMark(*catalog, {.sessions = *storageSessions}));
     if (lacksData) {
       replicated->visibility.reset({});  // data and log are of an initial sync that has not ended: it begins anew

@@ -23,6 +23,25 @@ class ApplierControlTest : public OplogApplierTest {
     member.settle();
     ASSERT_TRUE(paused->isDone());
   }
+  /// The entries as the primary writes them at this moment of the member's clock, or `later` than that.
+  static std::vector<bson::Document> writtenNow(const Follower& member, std::vector<bson::Document> entries,
+                                                std::chrono::milliseconds later = {}) {
+    const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(member.time->wallNow().time_since_epoch());
+    for (bson::Document& each : entries) {
+      storage::OplogEntry entry = *storage::OplogEntry::parse(each);
+      entry.wall = {(now + later).count()};
+      each = entry.toDocument();
+    }
+    return entries;
+  }
+  /// It has test.c, and applies what is as old as the delay is then.
+  std::unique_ptr<Follower> followLate(const Duration& delay) {
+    auto member = std::make_unique<Follower>();
+    EXPECT_TRUE(member->data.make(*current()));
+    member->delay = [&delay] { return delay; };
+    member->startApplier();
+    return member;
+  }
 };
 
 TEST_P(ApplierControlTest, ADrainEndsWhenAllThatWasFetchedIsVisible) {
@@ -136,8 +155,7 @@ TEST_P(ApplierControlTest, APausedApplierHasDrainedForAMemberThatLeadsOnly) {
   member->buffer.clear();
   const auto fetcher = member->ask(DrainBuffer{});
   EXPECT_FALSE(fetcher->answer);
-  EXPECT_TRUE(member->ask(DrainBuffer{.whilePaused = true})->isDone())
-      << "what it had taken is of a log that is given up";
+  EXPECT_TRUE(member->ask(DrainBuffer{.toLead = true})->isDone()) << "what it had taken is of a log that is given up";
   member->node->tell(member->applier, local(Resume{}));
   member->settle();
   EXPECT_TRUE(fetcher->isDone());
@@ -187,31 +205,69 @@ TEST_P(ApplierControlTest, AnEntryThatCannotBeReadEndsTheNode) {
 
 TEST_P(ApplierControlTest, ADelayedMemberAppliesLaterButNotWhenItIsToLead) {
   ASSERT_TRUE(insertAll({1, 2}).isOK());
-  auto entries = log();
-  const auto member = std::make_unique<Follower>();
-  ASSERT_TRUE(member->data.make(*current()));
-  const auto wall = std::chrono::duration_cast<std::chrono::milliseconds>(member->time->wallNow().time_since_epoch());
-  for (bson::Document& each : entries) {  // the primary wrote them just now
-    storage::OplogEntry entry = *storage::OplogEntry::parse(each);
-    entry.wall = {wall.count()};
-    each = entry.toDocument();
-  }
-  member->delay = [] { return 1h; };
-  member->startApplier();
-  member->push({entries[0]});
+  const Duration delay = 1h;
+  const auto member = followLate(delay);
+  member->push(writtenNow(*member, {log()[0]}));
   member->node->advance(59min);
   EXPECT_THAT(member->ends, IsEmpty());
   EXPECT_EQ(phaseOf(*member), "delaying");
   member->node->advance(61s);
   EXPECT_THAT(member->ends, SizeIs(1));
-  storage::OplogEntry late = *storage::OplogEntry::parse(entries[1]);
-  late.wall.millis += 2 * 3600 * 1000;
-  member->push({late.toDocument()});
+  member->push(writtenNow(*member, {log()[1]}, 1h));
   member->settle();
   EXPECT_THAT(member->ends, SizeIs(1));
   member->buffer.close();
-  EXPECT_TRUE(member->ask(DrainBuffer{})->isDone());
+  EXPECT_TRUE(member->ask(DrainBuffer{.toLead = true})->isDone());
   EXPECT_THAT(member->ends, SizeIs(2));
+  EXPECT_EQ(member->data.contents(), contents());
+  ASSERT_TRUE(insertAll({3}).isOK());
+  member->buffer.reopen();
+  member->push(writtenNow(*member, {log()[2]}));
+  member->settle();
+  EXPECT_EQ(phaseOf(*member), "delaying") << "it does not lead any more";
+}
+
+// A delayed member that was removed and is added again goes on where it was.
+TEST_P(ApplierControlTest, TheDelayHoldsWhenAFetcherBeginsAnew) {
+  ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
+  const Duration delay = 1h;
+  const auto member = followLate(delay);
+  member->push(writtenNow(*member, {log()[0]}, -2h));
+  const auto young = writtenNow(*member, {log()[1], log()[2]});
+  member->push({young[0]});
+  member->settle();
+  EXPECT_THAT(member->ends, SizeIs(1));
+  EXPECT_EQ(phaseOf(*member), "delaying");
+  member->push({young[1]});
+  member->node->run();
+  ASSERT_EQ(member->buffer.figures().entries, 1u);
+  member->buffer.close();
+  EXPECT_TRUE(member->ask(DrainBuffer{})->isDone());
+  EXPECT_THAT(member->ends, SizeIs(1)) << "what is too young is not applied";
+  EXPECT_EQ(member->buffer.figures().entries, 0u) << "and leaves no gap before what is fetched next";
+  EXPECT_EQ(member->buffer.newest(), std::nullopt) << "which begins behind what is applied";
+  EXPECT_EQ(member->figures().waiting, 0);
+  member->buffer.reopen();
+  member->push(young);
+  member->node->advance(58min);
+  EXPECT_THAT(member->ends, SizeIs(1));
+  member->node->advance(3min);
+  EXPECT_EQ(member->data.contents(), contents());
+  EXPECT_EQ(member->logged().size(), 3u) << "each entry once";
+  EXPECT_THAT(member->failures, IsEmpty());
+}
+
+TEST_P(ApplierControlTest, ARemovedMemberAppliesNothingMore) {
+  ASSERT_TRUE(insertAll({1, 2}).isOK());
+  Duration delay = Duration::max();
+  const auto member = followLate(delay);
+  member->push(writtenNow(*member, log(), -24h));
+  member->node->advance(1h);
+  EXPECT_THAT(member->ends, IsEmpty());
+  member->buffer.close();
+  delay = {};
+  EXPECT_TRUE(member->ask(DrainBuffer{})->isDone()) << "it is added again";
+  EXPECT_EQ(member->data.contents(), contents());
 }
 
 TEST_P(ApplierControlTest, AConflictIsWaitedOut) {

@@ -115,6 +115,31 @@ TEST_P(CopyWhileItChanges, EndsWithTheDataOfTheSource) {  // ISY-014, ISY-016
 }
 INSTANTIATE_TEST_SUITE_P(AtEachStep, CopyWhileItChanges, testing::Combine(kAllWays, testing::Range(0, 24)), nameOfWay);
 
+/// The member builds no indexes, whatever becomes of those of the source.
+class CopyWithoutIndexes : public CopyTest {};
+
+TEST_P(CopyWithoutIndexes, EndsWithTheDocumentsOfTheSource) {
+  dataOfAllKinds();
+  target->catalog->setBuildsIndexes(false);
+  int step = 0;
+  onStep = [&] {
+    if (step++ != theStep()) return;
+    for (const std::string& each : clientsWork()) onSource(each, databaseOf(each));
+  };
+  begin();
+  finish();
+  onStep = nullptr;
+  EXPECT_GT(step, theStep());
+  ASSERT_TRUE(done) << phase();
+  EXPECT_THAT(failures, testing::IsEmpty());
+  EXPECT_EQ(contents(*target),
+            NodeContents(*source.catalog, source.storageSessions, storage::ShownIndexes::kOfIdsAlone));
+  EXPECT_EQ(counts(*target), counts(source));
+  EXPECT_FALSE(contents(*target) == contents(source)) << "which has others";
+}
+INSTANTIATE_TEST_SUITE_P(AtSomeSteps, CopyWithoutIndexes, testing::Combine(kAllWays, testing::Values(0, 4, 9)),
+                         nameOfWay);
+
 /// All of the work comes at once, at that step of the copy.
 class CopyAroundAStep : public CopyTest {};
 

@@ -264,6 +264,20 @@ TEST_P(OplogApplierTest, ItTellsOfEachUnitOfWork) {
   EXPECT_THAT(member->units, SizeIs(4)) << "three of the collection, and the command alone";
 }
 
+// `buildIndexes: false`
+TEST_P(OplogApplierTest, AMemberThatBuildsNoIndexesScansForNone) {
+  ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
+  ASSERT_TRUE(buildIndex("test.c", bson::doc("key", bson::doc("a", 1), "name", "a_1")).isOK());
+  update(1, "a", 5);
+  const auto member = follow();
+  member->data.catalog->setBuildsIndexes(false);
+  member->applyAll(log());
+  EXPECT_THAT(member->failures, IsEmpty());
+  EXPECT_THAT(member->scanned, IsEmpty());
+  EXPECT_EQ(member->ends.back(), opTimeOf(log().back()));
+  EXPECT_EQ(member->data.contents(), storage::NodeContents(*catalog, *pool, storage::ShownIndexes::kOfIdsAlone));
+}
+
 TROUPE_ON_BOTH_ENGINES(OplogApplierTest);
 TROUPE_ON_BOTH_ENGINES(CounterPairTest);
 

@@ -68,6 +68,36 @@ TEST(TopologyStore, KnowsThatItsNodeFoundedTheSet) {
   EXPECT_TRUE(store.read("a:1", "rs")->value.founder);
 }
 
+// The log is replayed before the topology reads its document.
+TEST(TopologyStore, TellsTheCatalogWhetherTheMemberBuildsIndexes) {
+  auto node = std::make_unique<CommandNode>();
+  auto document = voted();
+  {
+    TopologyStore store(node->assembly.storageAccess());
+    ASSERT_TRUE(put(*node, store, document).isOK());
+    EXPECT_TRUE(node->catalog->buildsIndexes());
+    document.config->members[0].buildIndexes = false;
+    ASSERT_TRUE(put(*node, store, document).isOK());
+    EXPECT_FALSE(node->catalog->buildsIndexes());
+    document.config->members[0].host = "another:1";
+    ASSERT_TRUE(put(*node, store, document).isOK());
+    EXPECT_FALSE(node->catalog->buildsIndexes()) << "removed, it has the data that it had";
+  }
+  CommandNode again({.disk = node->engine->disk()});
+  ASSERT_TRUE(again.catalog->buildsIndexes()) << "nobody has told it";
+  ASSERT_TRUE(takeUpBuildIndexes(*again.catalog, {.sessions = again.storageSessions}).isOK());
+  EXPECT_FALSE(again.catalog->buildsIndexes());
+  TopologyStore store(again.assembly.storageAccess());
+  document.lastVote.term = 9;
+  ASSERT_TRUE(put(again, store, document).isOK());
+  ASSERT_TRUE(takeUpBuildIndexes(*again.catalog, {.sessions = again.storageSessions}).isOK());
+  EXPECT_FALSE(again.catalog->buildsIndexes()) << "a start does not forget it";
+  document.config->members[0].host = "a:1";
+  document.config->members[0].buildIndexes = true;
+  ASSERT_TRUE(put(again, store, document).isOK());
+  EXPECT_TRUE(again.catalog->buildsIndexes());
+}
+
 TEST(TopologyStore, IsNewWhereNothingIsStored) {
   CommandNode node;
   const auto read = TopologyStore(node.assembly.storageAccess()).read("a:1", "rs");

@@ -154,6 +154,8 @@ TEST(ReplicaSetConfig, IsFollowedByAHigherVersionOfTheSameSet) {  // ELE-037
   EXPECT_EQ(code([](auto& c) { c.id = "other"; }), kIncompatible);
   EXPECT_EQ(code([](auto& c) { c.members[1].id = 77; }), kIncompatible);
   EXPECT_EQ(code([](auto& c) { c.members[1].arbiterOnly = true; }), kIncompatible);
+  EXPECT_EQ(code([](auto& c) { c.members[1].buildIndexes = false; }), kIncompatible);
+  EXPECT_EQ(code([](auto& c) { c.members[1].buildIndexes = false; }, true), kIncompatible) << "not by force either";
   EXPECT_EQ(code([](auto& c) { c.members[1].host = "new:1"; }), kInvalid) << "one voter goes and another comes";
   EXPECT_EQ(code([](auto& c) { c.members.pop_back(); }), ErrorCode::kOK);
   EXPECT_EQ(code([](auto& c) {

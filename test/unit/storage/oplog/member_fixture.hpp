@@ -12,10 +12,13 @@
 
 namespace troupe::storage {
 
+enum class ShownIndexes { kAll, kOfIdsAlone };
+
 /// Collections of a node as text: names, UUIDs, options, indexes and documents.
 class NodeContents {
  public:
-  NodeContents(Catalog& catalog, SessionPool& pool) : reader_({.sessions = pool}) {
+  NodeContents(Catalog& catalog, SessionPool& pool, ShownIndexes indexes = ShownIndexes::kAll)
+      : reader_({.sessions = pool}), indexes_(indexes) {
     for (const std::string& db : catalog.snapshot()->databases())
       for (const auto& collection : catalog.snapshot()->collections(db))
         if (collection->ns().isReplicated()) add(catalog, collection);
@@ -29,9 +32,11 @@ class NodeContents {
   void add(Catalog& catalog, const CollectionPtr& collection) {
     lines_.push_back(collection->ns().toString() + bson::toRelaxedJson(collection->options().toDocument(true)));
     if (collection->isView()) return;
-    for (const auto& index : collection->indexes())
+    for (const auto& index : collection->indexes()) {
+      if (indexes_ == ShownIndexes::kOfIdsAlone && !index->spec.idIndex) continue;
       lines_.push_back("  index" + bson::toRelaxedJson(index->spec.stored) + (index->ready ? "" : " unfinished") +
                        (index->multikey() ? " multikey" : ""));
+    }
     auto cursor = collection->records().cursor(reader_.recoveryUnit());
     std::vector<std::string> documents;
     while (*cursor->next()) documents.push_back("  " + bson::toRelaxedJson(bson::Document(cursor->document())));
@@ -43,6 +48,7 @@ class NodeContents {
     reader_.recoveryUnit().abandonSnapshot();
   }
   OperationContext reader_;
+  const ShownIndexes indexes_;
   std::vector<std::string> lines_;
 };
 

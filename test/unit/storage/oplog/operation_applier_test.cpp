@@ -147,6 +147,54 @@ TEST_P(OperationApplierTest, AGroupHoldsNoCommitOfAnIndexBuild) {
   EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool)) << "nothing was started in its place";
 }
 
+// `buildIndexes: false`
+TEST_P(OperationApplierTest, AMemberThatBuildsNoIndexesKeepsThoseOfTheIdsAlone) {
+  workOnDocuments(60);
+  workOnTheCatalog();
+  for (const ApplyMode mode : {ApplyMode::kFollowing, ApplyMode::kReplaying}) {
+    Member member(mode);
+    member.catalog->setBuildsIndexes(false);
+    ASSERT_TRUE(member.make(*current("test.c")));
+    const Status applied = member.applyAll(log());
+    ASSERT_TRUE(applied.isOK()) << applied.toString();
+    EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool, ShownIndexes::kOfIdsAlone))
+        << "also what a collMod changes beside an index";
+  }
+}
+
+TEST_P(OperationApplierTest, AMemberThatBuildsNoIndexesHasThoseThatTheNodeNeeds) {
+  make("config.needed");
+  ASSERT_TRUE(buildIndex("config.needed", doc("key", doc("a", 1), "name", "a_1")).isOK());
+  Member member;
+  member.catalog->setBuildsIndexes(false);
+  ASSERT_TRUE(member.make(*current("test.c")));
+  ASSERT_TRUE(member.applyAll(log()).isOK());
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
+}
+
+// A member that was added anew with `buildIndexes: false`, over the data that it had.
+TEST_P(OperationApplierTest, IndexesThatAreThereFollowTheLogThoughNoOthersAreBuilt) {
+  make("test.d");
+  ASSERT_TRUE(buildIndex("test.d", doc("key", doc("a", 1), "name", "a_1")).isOK());
+  ASSERT_TRUE(buildIndex("test.d", doc("key", doc("b", 1), "name", "b_1")).isOK());
+  Member member;
+  ASSERT_TRUE(member.make(*current("test.c")));
+  ASSERT_TRUE(member.applyAll(log()).isOK());
+  const size_t before = log().size();
+  CollectionChange change;
+  change.index = "a_1";
+  change.indexChange.hidden = true;
+  ASSERT_TRUE(modify("test.d", change).isOK());
+  ASSERT_TRUE(addDocument("test.d", doc("_id", 1, "a", 5, "b", bson::array(1, 2))).isOK());
+  ASSERT_TRUE(inUnit([&] { return dropIndexes(*catalog, rec(), current("test.d"), {"b_1"}).status(); }).isOK());
+  auto entries = log();
+  entries.erase(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(before));
+  member.catalog->setBuildsIndexes(false);
+  const Status applied = member.applyAll(entries);
+  ASSERT_TRUE(applied.isOK()) << applied.toString();
+  EXPECT_EQ(member.contents(), NodeContents(*catalog, *pool));
+}
+
 TROUPE_ON_BOTH_ENGINES(OperationApplierTest);
 
 }  // namespace troupe::storage
