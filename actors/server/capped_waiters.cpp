@@ -5,6 +5,7 @@
 
 #include "actors/replication/replication_progress.hpp"
 #include "storage/catalog/collection.hpp"
+#include "storage/operation/operation_context.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::server {
@@ -47,6 +48,7 @@ void CappedWaiters::wakeOnNews(const NewsSource& source, int64_t known, const st
 
 void CappedWaiters::followOplog(storage::OplogVisibility& visibility, const bson::Uuid& collection,
                                 replication::ReplicationProgress& progress) {
+  readable_.follow(progress);
   followVisibility(visibility, collection, progress);
   followCommits(progress);
 }
@@ -105,13 +107,7 @@ Status CappedWaiters::onTruncate(storage::RecoveryUnit& unit, const storage::Col
 }
 
 Status CappedWaiters::onDrop(storage::RecoveryUnit& unit, const storage::Collection& collection, const OpTime&) {
-  const bson::Uuid uuid = collection.uuid();
-  TROUPE_TRY(tellOnCommit(unit, uuid));
-  unit.onCommit([this, uuid](auto) {
-    const std::lock_guard lock(mutex_);
-    watched_.erase(uuid);
-  });
-  return Status::OK();
+  return tellOnCommit(unit, collection.uuid(), After::kGone);
 }
 
 Status CappedWaiters::onRename(storage::RecoveryUnit& unit, const storage::RenameOperation& renamed) {
@@ -124,18 +120,43 @@ Status CappedWaiters::onModify(storage::RecoveryUnit& unit, const storage::Modif
   return tellOnCommit(unit, modified.before.uuid());
 }
 
-Status CappedWaiters::tellOnCommit(storage::RecoveryUnit& unit, const bson::Uuid& collection) {
-  unit.onCommit([this, collection](auto) { tell(collection); });
+Status CappedWaiters::tellOnCommit(storage::RecoveryUnit& unit, const bson::Uuid& collection, After after) {
+  const storage::OperationContext* const operation = unit.operation();
+  const bool isApplied = operation && operation->origin() == storage::OperationOrigin::kApplier;
+  unit.onCommit([this, collection, after, isApplied](auto time) {
+    if (isApplied) tellOfBatch(collection, after, time);
+    else tell(collection, after);
+  });
   return Status::OK();
 }
 
-void CappedWaiters::tell(const bson::Uuid& collection) {
+/// Noted whether watched or not: a cursor may ask for the news after the commit, and read at the end of the last batch.
+void CappedWaiters::tellOfBatch(const bson::Uuid& collection, After after, std::optional<bson::Timestamp> time) {
+  {
+    const std::lock_guard lock(mutex_);
+    After& noted = unread_[collection];
+    noted = std::max(noted, after);
+  }
+  if (!readable_.awaits(time)) tellReadable();
+}
+
+void CappedWaiters::tellReadable() {
+  std::map<bson::Uuid, After> news;
+  {
+    const std::lock_guard lock(mutex_);
+    news.swap(unread_);
+  }
+  for (const auto& [collection, after] : news) tell(collection, after);
+}
+
+void CappedWaiters::tell(const bson::Uuid& collection, After after) {
   Waiters waiting;
   {
     const std::lock_guard lock(mutex_);
     const auto it = watched_.find(collection);
     if (it == watched_.end()) return;
     waiting = takeWaiters(it->second);
+    if (after == After::kGone) watched_.erase(it);
   }
   wake(waiting);
 }

@@ -3,10 +3,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "actors/kernel/future.hpp"
 #include "actors/server/news_source.hpp"
+#include "actors/server/readable_commits.hpp"
 #include "messaging/bson/types.hpp"
 #include "storage/catalog/write_observer.hpp"
 #include "storage/oplog/oplog_visibility.hpp"
@@ -16,8 +18,9 @@ class ReplicationProgress;
 }
 namespace troupe::server {
 
-/// Waiters for news of capped collections: tailable cursors that await data. News are committed inserts, and that the
-/// collection changes or goes. Only collections that somebody asked about cost anything. Thread-safe.
+/// Waiters for news of capped collections: tailable cursors that await data. News are inserts that readers see, and
+/// that the collection changes or goes: once committed, or where a member applies them at the end of their batch.
+/// Otherwise only collections that somebody asked about cost anything. Thread-safe.
 class CappedWaiters final : public storage::WriteObserver {
  public:
   /// The count of news so far. Ask before reading, and hand it to `wakeOnNews` when there was nothing to read.
@@ -51,11 +54,15 @@ class CappedWaiters final : public storage::WriteObserver {
     Waiters waiting;
     size_t pruneAt = 16;
   };
-  Status tellOnCommit(storage::RecoveryUnit& unit, const bson::Uuid& collection);
+  enum class After : uint8_t { kStays, kGone };
+  Status tellOnCommit(storage::RecoveryUnit& unit, const bson::Uuid& collection, After after = After::kStays);
+  /// Of a batch that is being applied: who is woken before its end reads in vain, and has then heard the news.
+  void tellOfBatch(const bson::Uuid& collection, After after, std::optional<bson::Timestamp> time);
+  void tellReadable();
   void followVisibility(storage::OplogVisibility& visibility, const bson::Uuid& collection,
                         replication::ReplicationProgress& progress);
   void followCommits(replication::ReplicationProgress& progress);
-  void tell(const bson::Uuid& collection);
+  void tell(const bson::Uuid& collection, After after = After::kStays);
   void tellCommitted();
   /// With the lock held; null where nobody has asked for the collection's news.
   Watched* find(const NewsSource& source);
@@ -63,7 +70,9 @@ class CappedWaiters final : public storage::WriteObserver {
 
   mutable std::mutex mutex_;
   std::map<bson::Uuid, Watched> watched_;
-  Watched commits_;  ///< of the commit point, whatever the collection
+  Watched commits_;                     ///< of the commit point, whatever the collection
+  std::map<bson::Uuid, After> unread_;  ///< news of the batch that is being applied
+  ReadableCommits readable_{[this] { tellReadable(); }};
 };
 
 }  // namespace troupe::server

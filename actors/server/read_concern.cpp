@@ -1,10 +1,12 @@
 #include "actors/server/read_concern.hpp"
 
+#include <memory>
 #include <string>
 
 #include "actors/replication/replica_view.hpp"
 #include "actors/server/progress_wait.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/server/service_operation.hpp"
 #include "actors/server/write_concern.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -50,6 +52,24 @@ Status checkIsKnown(const Request& request, std::string_view field, std::optiona
                                           "clusterTime: " + nameOf(*time) + "; current clusterTime: " + nameOf(now)};
 }
 
+/// The note is the node's own, made by an operation of its own: the client's has written nothing by it, and awaits no
+/// write concern. It ends when the client's does, and with the role.
+Task<Status> noteBeside(Request& request, bson::Document message) {
+  ServerContext& server = request.server();
+  const auto beside = std::make_shared<ServiceOperation>(server, "note for " + request.client().description(),
+                                                         storage::Namespace("admin", "$cmd"),
+                                                         bson::doc("appendOplogNote", 1, "data", message));
+  CollectionWriter writer(server.writes, **beside);
+  Status noted;
+  {
+    const InterruptibleWait::End end = [beside](const Status& why) { (*beside)->kill(why.code()); };
+    const InterruptibleWait guard(server.node.environment(), request.operation(), end);
+    noted = co_await writer.note(std::move(message));
+  }
+  if (!noted.isOK()) TROUPE_CO_TRY(request.checkForInterrupt());
+  co_return noted;
+}
+
 /// A time that was told by another node may be later than anything this primary has written; a note moves its log there
 /// (CLK-017).
 Task<Status> reachTime(Request& request, bson::Timestamp time) {
@@ -57,8 +77,7 @@ Task<Status> reachTime(Request& request, bson::Timestamp time) {
   if (server.progress->lastApplied() >= time || server.operations.replicated->slots.newestWritten() >= time)
     co_return Status::OK();
   if (!server.membership->view()->isWritable()) co_return Status::OK();
-  CollectionWriter writer(request.server().writes, request.operation());
-  co_return co_await writer.note(bson::doc("msg", "a read waits for this time"));
+  co_return co_await noteBeside(request, bson::doc("msg", "a read waits for this time"));
 }
 
 Task<Status> awaitTime(Request& request, bson::Timestamp time, bool ofMajority) {
@@ -78,6 +97,16 @@ Task<Status> awaitEntry(Request& request, OpTime entry, bool ofMajority) {
 /// learns of: an initial sync copies what is not committed yet. Before that time there is nothing to read.
 bson::Timestamp earliestCommitted(const ServerContext& server) {
   return std::max(kAnyTime, server.engine.initialDataTimestamp());
+}
+
+/// The term is fixed before the first read: a note in a later one would not prove that nobody else was primary between.
+Status setUpLinearizable(const Request& request) {
+  const ServerContext& server = request.server();
+  const std::optional<int64_t> term = server.operations.replicated->fence.term();
+  if (!term || !server.membership->view()->isWritable())
+    return {ErrorCode::kNotWritablePrimary, "cannot satisfy linearizable read concern on non-primary node"};
+  request.operation().readConcern.term = term;
+  return Status::OK();
 }
 
 Task<Status> setUpSnapshot(Request& request) {
@@ -107,8 +136,7 @@ Task<Status> setUpReadConcern(Request& request) {
   if (concern.afterClusterTime) TROUPE_CO_TRY(co_await awaitTime(request, *concern.afterClusterTime, ofMajority));
   if (concern.afterOpTime) TROUPE_CO_TRY(co_await awaitEntry(request, *concern.afterOpTime, ofMajority));
   if (concern.isSnapshot()) co_return co_await setUpSnapshot(request);
-  if (concern.level == ReadConcernLevel::kLinearizable && !request.server().membership->view()->isWritable())
-    co_return Status(ErrorCode::kNotWritablePrimary, "cannot satisfy linearizable read concern on non-primary node");
+  if (concern.level == ReadConcernLevel::kLinearizable) co_return setUpLinearizable(request);
   if (!ofMajority) co_return Status::OK();
   TROUPE_CO_TRY(co_await awaitProgress(request, committed(earliestCommitted(request.server())), {}));
   co_return operation.recoveryUnit().setReadSource(ReadSource::kMajority);
@@ -119,6 +147,7 @@ Task<Status> confirmLinearizable(Request& request) {
   if (!request.server().progress || operation.readConcern.level != ReadConcernLevel::kLinearizable)
     co_return Status::OK();
   operation.recoveryUnit().releaseSession();
+  operation.setWriteTerm(operation.readConcern.term.value());
   CollectionWriter writer(request.server().writes, operation);
   TROUPE_CO_TRY(co_await writer.note(bson::doc("msg", "linearizable read")));
   operation.writeConcern = {};

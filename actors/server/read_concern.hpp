@@ -14,7 +14,9 @@ Task<Status> setUpReadConcern(Request& request);
 void appendSnapshotTime(bson::Builder& out, const storage::OperationContext& operation);
 
 /// Linearizable: what was read must not have been taken over by a later primary meanwhile. A note in the log that a
-/// majority acknowledges proves it. To be called after the read. Errors: those of a write and its wait.
+/// majority acknowledges proves it, written in the term in which the read was set up; that of a cursor is the one of
+/// its first batch. To be called after the read. Errors: those of a write and its wait, InterruptedDueToReplStateChange
+/// when the term has changed.
 Task<Status> confirmLinearizable(Request& request);
 
 }  // namespace troupe::server

@@ -38,7 +38,10 @@ Status UserChanges::onRename(storage::RecoveryUnit& unit, const storage::RenameO
 }
 
 Status UserChanges::countOnCommit(storage::RecoveryUnit& unit) {
-  unit.onCommit([this](auto) { version_.fetch_add(1, std::memory_order_acq_rel); });
+  unit.onCommit([this](auto time) {
+    forgetAll();
+    (void)readable_.awaits(time);
+  });
   return Status::OK();
 }
 

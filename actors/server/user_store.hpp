@@ -10,6 +10,7 @@
 
 #include "actors/kernel/task.hpp"
 #include "actors/server/client.hpp"
+#include "actors/server/readable_commits.hpp"
 #include "actors/server/rights_collection.hpp"
 #include "actors/server/role_store.hpp"
 #include "messaging/auth/credentials.hpp"
@@ -30,10 +31,13 @@ class Catalog;
 namespace troupe::server {
 
 /// Counts committed changes of `admin.system.users` and `admin.system.roles`, so that connections notice when the
-/// rights they remember are out of date. Thread-safe.
+/// rights they remember are out of date. A member that follows another one commits a change before its readers see it:
+/// there it counts a second time once they do, for who looked meanwhile has read the rights of before. Thread-safe.
 class UserChanges final : public storage::WriteObserver {
  public:
-  /// Grows once a change has been committed.
+  /// Of a member, before its first commit; this outlives `progress`.
+  void follow(replication::ReplicationProgress& progress) { readable_.follow(progress); }
+  /// Grows once a change has been committed, and again when it is read.
   int64_t version() const { return version_.load(std::memory_order_acquire); }
   /// What was committed may have been undone, by a rollback: nothing that is remembered holds any more (RBK-016).
   void forgetAll() { version_.fetch_add(1, std::memory_order_acq_rel); }
@@ -53,6 +57,7 @@ class UserChanges final : public storage::WriteObserver {
  private:
   Status countOnCommit(storage::RecoveryUnit& unit);
   std::atomic<int64_t> version_{1};
+  ReadableCommits readable_{[this] { forgetAll(); }};
 };
 
 /// The users of the node: documents of `admin.system.users` ({_id: "db.user", userId, user, db, credentials, roles,

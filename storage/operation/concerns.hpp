@@ -31,6 +31,7 @@ struct ReadConcern {
   std::optional<bson::Timestamp> afterClusterTime;       ///< the snapshot is to be this new or newer
   std::optional<bson::Timestamp> atClusterTime;          ///< read exactly as of then (snapshot only)
   std::optional<OpTime> afterOpTime;                     ///< wait for that entry, whoever will write it (RDC-010)
+  std::optional<int64_t> term;                           ///< linearizable: of this node as primary, when it was set up
   bool given = false;                                    ///< the command named one
   bool namesLevel = false;                               ///< with a level
   Provenance provenance = Provenance::kImplicitDefault;  ///< of the level

@@ -81,6 +81,7 @@ struct NodeAssembly::Parts {
         [this] { return static_cast<uint32_t>(wallMillisOf(*environment) / 1000); });
     membership = std::make_unique<replication::Membership>(options.replicaSet, options.name);
     progress = std::make_unique<replication::ReplicationProgress>();
+    userChanges.follow(*progress);
     proofs = std::make_unique<server::TimeProofs>(signingKeys, *progress);
     defaultConcerns =
         std::make_unique<server::DefaultConcerns>(settings, [this] { return wallMillisOf(*environment); });

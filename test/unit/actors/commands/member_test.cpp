@@ -3,6 +3,7 @@
 #include "actors/replication/replication_progress.hpp"
 #include "storage/oplog/oplog_collection.hpp"
 #include "storage/oplog/oplog_store.hpp"
+#include "supervisors/supervision/supervisor.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
@@ -19,6 +20,37 @@ class MemberTest : public CommandTest {
   }
   bool isWritable() const { return server.server->membership->view()->isWritable(); }
   bson::Timestamp timeOf(const bson::Document& reply) { return reply["operationTime"].asTimestamp(); }
+  int64_t term() const { return server.server->membership->view()->topology.memory.term; }
+  /// Nothing that is written from now on is on the disk, or a majority has it.
+  void holdCommits() {
+    const Status parked = server.node.wait(supervisors::controlActor(server.node, "/node/storage/journal-flusher",
+                                                                     supervisors::ControlAction::kPark, "a test"));
+    ASSERT_TRUE(parked.isOK()) << parked.toString();
+  }
+  /// Another member tells of a time 50 seconds ahead.
+  bson::Timestamp hearsOfLater() {
+    const auto now = timeOf(insert(1));
+    const bson::Timestamp later{now.seconds + 50, 1};
+    const bson::Document reply = server.run(
+        bson::doc("ping", 1, "$clusterTime", bson::doc("clusterTime", later, "signature", bson::Document())));
+    EXPECT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+    return later;
+  }
+  void losesAndRegainsItsRole() {
+    const int64_t before = term();
+    ASSERT_TRUE(succeeds(R"({"replSetStepDown": 1, "force": true})", "admin"));
+    ASSERT_FALSE(isWritable());
+    for (int steps = 0; !isWritable() && steps < 600; ++steps) server.node.advance(std::chrono::milliseconds(100));
+    ASSERT_TRUE(isWritable());
+    ASSERT_GT(term(), before);
+  }
+  /// The code of its error once it has ended, within a second; 0 for success.
+  int64_t endsWith(Exchange& exchange) {
+    for (int steps = 0; !exchange.done && steps < 100; ++steps) server.node.advance(std::chrono::milliseconds(10));
+    if (!exchange.done) return -1;
+    const bson::Document reply = exchange.takeReply();
+    return reply["ok"].truthy() ? 0 : reply["code"].toInt64(-2);
+  }
   bson::Document insert(int id) {
     return run(R"({"insert": "c", "documents": [{"_id": )" + std::to_string(id) + "}]}");
   }
@@ -100,6 +132,59 @@ TEST_F(MemberTest, ReachesATimeThatItWasTold) {  // CLK-017
   run(R"({"ping": 1, "$clusterTime": {"clusterTime": {"$timestamp": {"t": )" + std::to_string(later.seconds) +
       R"(, "i": 1}}, "signature": {}}})");
   EXPECT_EQ(batch(stamped("majority", "afterClusterTime", later)).size(), 1u);
+}
+
+/// The default is a majority, which never has the note: that is nothing to a read of what is here.
+TEST_F(MemberTest, AReadThatReachesATimeAwaitsNoWriteConcern) {  // CLK-017
+  const bson::Timestamp later = hearsOfLater();
+  holdCommits();
+  const auto read = server.begin(parse(stamped("local", "afterClusterTime", later)));
+  EXPECT_EQ(endsWith(*read), 0);
+  EXPECT_FALSE(read->operation.hasWritten() || read->operation.announcesWrites());
+  EXPECT_GE(server.server->progress->lastApplied(), later) << "the note was made";
+}
+
+TEST_F(MemberTest, AReadThatWaitsForItsNoteEndsWithTheOperation) {
+  const bson::Timestamp later = hearsOfLater();
+  storage::Locker frozen(server.locks);
+  ASSERT_TRUE(frozen.tryAcquire(storage::ResourceId::global(), storage::LockMode::kS));
+  const auto late = server.begin(with(stamped("local", "afterClusterTime", later), bson::doc("maxTimeMS", 500)));
+  const auto killed = server.begin(parse(stamped("local", "afterClusterTime", later)), "test", server.connect());
+  EXPECT_FALSE(late->done || killed->done);
+  killed->operation.kill(ErrorCode::kInterrupted);
+  EXPECT_EQ(endsWith(*killed), static_cast<int64_t>(ErrorCode::kInterrupted));
+  EXPECT_EQ(endsWith(*late), static_cast<int64_t>(ErrorCode::kMaxTimeMSExpired));
+  frozen.releaseAll();
+  server.node.run();
+  EXPECT_LT(server.server->progress->lastApplied(), later) << "what has ended notes nothing";
+}
+
+/// Another primary may have been there in between, and have taken writes that this read has not seen.
+TEST_F(MemberTest, ALinearizableReadIsNotConfirmedInALaterTerm) {  // RDC-009
+  insert(1);
+  ASSERT_TRUE(succeeds(R"({"setParameter": 1, "storageEngineConcurrentReadTransactions": 1})", "admin"));
+  server.node.advance(std::chrono::milliseconds(200));
+  storage::Ticket only = server.admission.read().tryTake(storage::AdmissionPriority::kNormal);
+  ASSERT_EQ(server.admission.read().available(), 0);
+  const auto read =
+      server.begin(parse(R"({"find": "c", "readConcern": {"level": "linearizable"}})"), "test", server.connect());
+  EXPECT_FALSE(read->done);
+  losesAndRegainsItsRole();
+  ASSERT_FALSE(read->done);
+  only.reset();
+  EXPECT_EQ(endsWith(*read), static_cast<int64_t>(ErrorCode::kInterruptedDueToReplStateChange));
+  EXPECT_EQ(batch(R"({"find": "c", "readConcern": {"level": "linearizable"}})").size(), 1u) << "one of the new term";
+}
+
+TEST_F(MemberTest, ALinearizableCursorIsConfirmedInTheTermOfItsFirstBatch) {  // RDC-009
+  for (int id = 1; id <= 4; ++id) insert(id);
+  const auto first = run(R"({"find": "c", "batchSize": 1, "readConcern": {"level": "linearizable"}})");
+  ASSERT_TRUE(first["ok"].truthy()) << bson::toRelaxedJson(first);
+  const auto more = bson::doc("getMore", first.view().at("cursor.id").toInt64(), "collection", "c", "batchSize", 1);
+  const bson::Document second = server.run(more);
+  EXPECT_TRUE(second["ok"].truthy()) << bson::toRelaxedJson(second);
+  losesAndRegainsItsRole();
+  EXPECT_EQ(server.run(more)["code"].toInt64(), static_cast<int64_t>(ErrorCode::kInterruptedDueToReplStateChange));
 }
 
 TEST_F(MemberTest, ReadsAfterAnEntryOfTheLog) {  // RDC-010

@@ -1,7 +1,7 @@
 #include "actors/server/capped_waiters.hpp"
 
-#include "test/unit/actors/commands/command_fixture.hpp"
-#include "test/unit/actors/commands/primary_node.hpp"
+#include "storage/catalog/catalog_operations.hpp"
+#include "test/unit/actors/commands/batch_in_progress.hpp"
 
 namespace troupe::server {
 using namespace commands;
@@ -57,6 +57,75 @@ TEST_F(CappedWaitersTest, RemembersOnlyCollectionsSomebodyAskedAbout) {
   server.cappedWaiters.newsOf({uuid()});
   EXPECT_EQ(server.cappedWaiters.watched(), 1u);
   ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
+  EXPECT_EQ(server.cappedWaiters.watched(), 0u);
+}
+
+class FollowedCappedTest : public CommandTest {
+ protected:
+  FollowedCappedTest() : CommandTest({.name = "n1:1", .replicaSet = "rs"}) {
+    becomePrimary(server);
+    EXPECT_TRUE(succeeds(R"({"create": "c", "capped": true, "size": 4096})"));
+    fill("c", 1);
+    becomeSecondary(server);
+  }
+  bson::Uuid uuid() { return server.catalog->find(kCapped)->uuid(); }
+  int64_t news(const bson::Uuid& of) { return server.cappedWaiters.newsOf({of}); }
+  std::shared_ptr<Exchange> tails() {
+    const bson::Document opened =
+        run(R"({"find": "c", "tailable": true, "awaitData": true, "$readPreference": {"mode": "nearest"}})");
+    EXPECT_TRUE(opened["ok"].truthy()) << bson::toRelaxedJson(opened);
+    return server.begin(
+        bson::doc("getMore", opened.view().at("cursor.id").toInt64(), "collection", "c", "maxTimeMS", int64_t{60'000}));
+  }
+  const storage::Namespace kCapped{"test", "c"};
+};
+
+TEST_F(FollowedCappedTest, ATailWakesWhenTheBatchHasEndedAndItSeesTheInsert) {
+  const auto waiting = tails();
+  BatchInProgress batch(server);
+  batch.insert(kCapped, bson::doc("_id", 2));
+  batch.insert(kCapped, bson::doc("_id", 3));
+  server.node.run();
+  EXPECT_FALSE(waiting->done);
+  batch.end();
+  ASSERT_TRUE(waiting->done);
+  EXPECT_TRUE(holds(waiting->takeReply(), parse(R"({"cursor": {"nextBatch": [{"_id": 2}, {"_id": 3}]}})")));
+}
+
+/// Nobody had asked for the collection's news when the insert was committed.
+TEST_F(FollowedCappedTest, ATailThatBeginsWithinTheBatchWakesToo) {
+  BatchInProgress batch(server);
+  batch.insert(kCapped, bson::doc("_id", 2));
+  const auto waiting = tails();
+  EXPECT_FALSE(waiting->done);
+  batch.end();
+  ASSERT_TRUE(waiting->done);
+  EXPECT_TRUE(holds(waiting->takeReply(), parse(R"({"cursor": {"nextBatch": [{"_id": 2}]}})")));
+}
+
+TEST_F(FollowedCappedTest, ABatchIsOnePieceOfNews) {
+  const bson::Uuid of = uuid();
+  const int64_t known = news(of);
+  BatchInProgress batch(server);
+  for (int i = 2; i < 6; ++i) batch.insert(kCapped, bson::doc("_id", i));
+  EXPECT_EQ(news(of), known);
+  batch.end();
+  EXPECT_EQ(news(of), known + 1);
+  BatchInProgress next(server);
+  next.insert(kCapped, bson::doc("_id", 6));
+  next.end();
+  EXPECT_EQ(news(of), known + 2);
+}
+
+TEST_F(FollowedCappedTest, ACollectionThatIsDroppedIsForgottenAtTheEndOfTheBatch) {
+  const bson::Uuid of = uuid();
+  news(of);
+  BatchInProgress batch(server);
+  batch.insert(kCapped, bson::doc("_id", 2));
+  batch.apply(
+      [&](auto& unit) { return storage::dropCollection(*server.catalog, unit, server.catalog->find(kCapped)); });
+  EXPECT_EQ(server.cappedWaiters.watched(), 1u);
+  batch.end();
   EXPECT_EQ(server.cappedWaiters.watched(), 0u);
 }
 

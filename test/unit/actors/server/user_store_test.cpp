@@ -2,7 +2,7 @@
 
 #include "storage/catalog/catalog_operations.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
-#include "test/unit/actors/commands/command_fixture.hpp"
+#include "test/unit/actors/commands/batch_in_progress.hpp"
 
 namespace troupe::server {
 using namespace commands;
@@ -90,6 +90,82 @@ TEST_F(UserStoreTest, CommandsWaitUntilUsersCanBeRead) {
     ASSERT_TRUE(waiting->done);
     EXPECT_TRUE(waiting->takeReply()["ok"].truthy());
   }
+}
+
+/// A secondary, to which a user is connected.
+class FollowedRightsTest : public CommandTest {
+ protected:
+  FollowedRightsTest() : CommandTest({.authentication = true, .name = "n1:1", .replicaSet = "rs"}) {
+    AuthenticatedUser root{.name = "root", .database = "admin", .internal = true};
+    root.privileges.add({.kind = auth::ResourcePattern::Kind::kAny}, ~auth::actions({}));
+    server.client->users.push_back(std::move(root));
+    becomePrimary(server);
+    fill("c", 3);
+    EXPECT_TRUE(succeeds(R"({"createUser": "ann", "pwd": "x", "roles": [{"role": "read", "db": "test"}]})", "admin"));
+    becomeSecondary(server);
+    ann->users.push_back(std::move(**server.users->load("ann", "admin")));
+    ann->usersChanged();
+  }
+  bson::Document asAnn(const bson::Document& command) { return server.run(command, "test", ann); }
+  bson::Document find() {
+    return asAnn(parse(R"({"find": "c", "batchSize": 1, "$readPreference": {"mode": "nearest"}})"));
+  }
+  int64_t codeOfFind() {
+    const bson::Document reply = find();
+    return reply["ok"].truthy() ? 0 : reply["code"].toInt64(-1);
+  }
+  static bson::Document withoutRoles(bson::View user) {
+    bson::Builder out;
+    for (const bson::Element& field : user) {
+      if (field.name() == "roles") out.append("roles", std::vector<bson::Document>{});
+      else out.append(field.name(), field);
+    }
+    return out.finish();
+  }
+
+  std::shared_ptr<Client> ann = server.connect();
+  const bson::Value id = bson::Value("admin.ann");
+};
+
+/// Who asks within the batch reads the user of before, and must not take it for the newest.
+TEST_F(FollowedRightsTest, AUserWhoIsDroppedIsLoggedOutAtTheEndOfTheBatch) {
+  ASSERT_EQ(codeOfFind(), 0);
+  BatchInProgress batch(server);
+  batch.remove(kUsers, id);
+  EXPECT_EQ(codeOfFind(), 0) << "the batch has not ended";
+  batch.end();
+  EXPECT_EQ(codeOfFind(), 13);
+  EXPECT_FALSE(ann->authenticated());
+}
+
+TEST_F(FollowedRightsTest, RolesThatAreRevokedHoldToTheEndOfTheBatch) {
+  BatchInProgress batch(server);
+  batch.update(kUsers, id, withoutRoles);
+  const bson::Document opened = find();
+  ASSERT_TRUE(opened["ok"].truthy()) << bson::toRelaxedJson(opened);
+  const auto more = bson::doc("getMore", opened.view().at("cursor.id").toInt64(), "collection", "c", "batchSize", 1);
+  EXPECT_TRUE(asAnn(more)["ok"].truthy());
+  batch.end();
+  EXPECT_EQ(asAnn(more)["code"].toInt64(), 13) << "a cursor that was opened within the batch";
+  EXPECT_EQ(codeOfFind(), 13);
+  EXPECT_TRUE(ann->authenticated());
+}
+
+/// Whatever of it was noted by then.
+TEST_F(FollowedRightsTest, EachChangeOfABatchCounts) {
+  BatchInProgress batch(server);
+  batch.update(kUsers, id, [](bson::View user) { return bson::Builder().appendAll(user).append("n", 1).finish(); });
+  EXPECT_EQ(codeOfFind(), 0);
+  batch.update(kUsers, id, withoutRoles);
+  EXPECT_EQ(codeOfFind(), 0);
+  batch.end();
+  EXPECT_EQ(codeOfFind(), 13);
+  BatchInProgress next(server);
+  next.remove(kUsers, id);
+  EXPECT_EQ(codeOfFind(), 13);
+  next.end();
+  EXPECT_EQ(codeOfFind(), 13);
+  EXPECT_FALSE(ann->authenticated());
 }
 
 }  // namespace troupe::server
