@@ -9,7 +9,7 @@ from pathlib import Path
 import pymongo
 from pymongo.errors import PyMongoError
 
-from replica_set_support import Set
+from replica_set_support import DistantMember, Set
 from support import SLOWNESS, eventually, frame, op_msg_payload
 
 from .faults import KINDS
@@ -33,7 +33,9 @@ class Run:
 
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="troupe-failovers-"))
-        self.group, self.writers, self.faults, self.fault, self.kept = Set(3), [], [], None, False
+        self.group, self.writers, self.faults, self.fault, self.kept = Set(3, kind=DistantMember), [], [], None, False
+        for member in self.group.members:
+            member.distance.remembers = False  # it would be much
         self.uri = f"mongodb://{','.join(m.name for m in self.group.members)}/?replicaSet=rs"
 
     def __enter__(self):
@@ -89,6 +91,11 @@ class Run:
         if not eventually(lambda: any(m.is_primary() for m in rest), 30):
             raise AssertionError(f"nobody leads after failover {self.fault.number}:\n" + "\n".join(m.log_tail(10) for m in rest))
 
+    def await_end_of(self, old):
+        """It leads no more, whether it hears of another one or not."""
+        if not eventually(lambda: not old.is_primary(), 30):
+            raise AssertionError(f"{old.name} leads still after failover {self.fault.number} ({self.fault.kind}):\n{old.log_tail(40)}")
+
     def await_writers(self):
         await_writes(self.writers, time.time())
 
@@ -106,7 +113,7 @@ class Run:
             raise AssertionError(f"{member.name} does not follow after failover {self.fault.number} ({self.fault.kind}):\n{member.log_tail(40)}")
 
     def send_stray(self, connection, number):
-        """A write that a frozen primary finds when it goes on, acknowledged by itself alone. It must not last."""
+        """A write that a frozen primary finds when it goes on, or that only one has that nobody hears, acknowledged by itself alone. It must not last."""
         document = {"_id": f"{self.fault.number}-{number}"}
         connection.send(frame(op_msg_payload({"insert": "strays", "documents": [document], "writeConcern": {"w": 1}, "$db": "failovers"})))
 
@@ -124,7 +131,7 @@ class Run:
             ids = [d["_id"] for d in db.notes.find().hint([("$natural", 1)])]
             strays = [d["_id"] for d in db.strays.find()]
         found = judge(writes, self.faults, counters, ids)
-        found += [f"what a frozen primary took alone has lasted: {one}" for one in strays]
+        found += [f"what a primary took alone has lasted: {one}" for one in strays]
         return [*found, *self.long_pauses(writes), *self.differences(primary), *self.damage(), *self.log_errors()]
 
     def long_pauses(self, writes):
