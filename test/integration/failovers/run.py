@@ -14,6 +14,7 @@ from support import SLOWNESS, eventually, frame, op_msg_payload
 
 from .faults import KINDS
 from .history import Fault, Pauses, judge, table
+from .lists import Lists
 from .writers import DRIVERS, Writer, await_writes
 
 # What a driver may notice of a failover: the election (a timeout of one second), its own search for the new primary, and the first majority of that.
@@ -36,6 +37,7 @@ class Run:
         self.group, self.writers, self.faults, self.fault, self.kept = Set(3, kind=DistantMember), [], [], None, False
         for member in self.group.members:
             member.distance.remembers = False  # it would be much
+        self.lists = None
         self.uri = f"mongodb://{','.join(m.name for m in self.group.members)}/?replicaSet=rs"
 
     def __enter__(self):
@@ -44,6 +46,7 @@ class Run:
             self.group.initiate()
             self.group.settled(SETTLE_SECONDS)
             self.writers = [Writer(driver, self.uri, self.folder) for driver in DRIVERS]
+            self.lists = Lists(self.uri, self.folder)
             await_writes(self.writers, 0, least=30)  # their monitors stream by then
         except BaseException:
             self.__exit__(True)
@@ -53,6 +56,8 @@ class Run:
     def __exit__(self, surprise, *_):
         for writer in self.writers:
             writer.discard()
+        if self.lists:
+            self.lists.discard()
         for number, member in enumerate(self.group.members):
             if member.log_path.exists():
                 shutil.copy(member.log_path, self.folder / f"member{number}-{member.port}.log")
@@ -124,6 +129,7 @@ class Run:
         for writer in self.writers:
             writer.end()
         primary = self.group.settled(SETTLE_SECONDS)
+        of_lists = self.lists.complaints()
         writes = self.writes()
         with primary.client() as client:
             db = client.failovers
@@ -132,7 +138,7 @@ class Run:
             strays = [d["_id"] for d in db.strays.find()]
         found = judge(writes, self.faults, counters, ids)
         found += [f"what a primary took alone has lasted: {one}" for one in strays]
-        return [*found, *self.long_pauses(writes), *self.differences(primary), *self.damage(), *self.log_errors()]
+        return [*found, *of_lists, *self.long_pauses(writes), *self.differences(primary), *self.damage(), *self.log_errors()]
 
     def long_pauses(self, writes):
         pauses = Pauses(writes)
