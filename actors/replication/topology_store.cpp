@@ -29,10 +29,9 @@ StatusWith<machines::Loaded<Topology::Document>> TopologyStore::read(const NodeN
   found.value.self = self;
   found.value.setName = setName;
   TROUPE_ASSIGN(const auto election, onlyDocument<ElectionRecord>(elections_));
-  if (election) {
-    found.value.lastVote = {election->term, election->candidate};
-    if (election->self && !election->self->empty()) found.value.self = *election->self;
-  }
+  // The name that is stored says whose directory this was. A copy of it is another node, which must not speak as the
+  // one that it is a copy of: the config names it, or it is outside until it is added.
+  if (election) found.value.lastVote = {election->term, election->candidate};
   TROUPE_ASSIGN(found.value.config, onlyDocument<ReplicaSetConfig>(configs_));
   const auto& config = found.value.config;
   if (!config) return found;

@@ -7,8 +7,8 @@
 
 namespace troupe::replication {
 
-/// The document of `local.replset.election`: this node's last vote (ELE-017), its own name, and whether it founded the
-/// set, or leaves out secondary indexes.
+/// The document of `local.replset.election`: this node's last vote (ELE-017), its own name (for people who look), and
+/// whether it founded the set, or leaves out secondary indexes.
 struct ElectionRecord {
   std::string id = "lastVote";
   int64_t term = 0;
@@ -28,7 +28,8 @@ class TopologyStore final : public machines::StateStore<Topology::Document> {
  public:
   explicit TopologyStore(const machines::StorageAccess& access);
 
-  /// Loads the stored document at a start; a new one if there is none. Reads storage on the calling thread.
+  /// Loads the stored document at a start; a new one if there is none. It is that of the node `self`, whatever node has
+  /// written it. Reads storage on the calling thread.
   StatusWith<machines::Loaded<Topology::Document>> read(const NodeName& self, const std::string& setName) const;
 
   Task<Status> put(const Topology::Document& document, const machines::UnknownFields& unknown,

@@ -1,7 +1,10 @@
 """The judge of failovers finds what it is there for: lost and doubled writes, wrong answers, outcomes that no failover explains."""
+import tempfile
 import unittest
+from pathlib import Path
 
 from failovers.history import Fault, Pauses, judge, parse
+from failovers.lists import Recorder, idle, judge_file
 
 FAULTS = [Fault(1, "kill", 10, 20), Fault(2, "freeze", 30, 40)]
 
@@ -72,6 +75,46 @@ class PausesOfDrivers(unittest.TestCase):
         self.assertEqual(pauses.longest("w", Fault(1, "kill", 10, 12)), 5)
         self.assertEqual(pauses.longest("w", FAULTS[0]), 14)
         self.assertEqual(pauses.longest("another", FAULTS[0]), 0)
+
+
+class HistoriesOfLists(unittest.TestCase):
+    """What the lanes of lists record is understood by the checker, and judged."""
+
+    def recorded(self, *operations):
+        folder = tempfile.TemporaryDirectory(prefix="troupe-integration-")
+        self.addCleanup(folder.cleanup)
+        recorder = Recorder("linearizable", Path(folder.name) / "lists.jsonl")
+        for number, (outcome, kind, what) in enumerate(operations):
+            recorder.note(recorder.next_process(), number, outcome, kind, {"key": "a", **what})
+        recorder.close()
+        return recorder
+
+    APPENDED = (("ok", "append", {"value": 1}), ("unknown", "append", {"value": 2}), ("ok", "append", {"value": 3}), ("failed", "read", {}))
+
+    def verdict(self, *contents, promise="strict"):
+        """Of reads of the list that follow each other."""
+        reads = [("ok", "read", {"contents": seen}) for seen in contents]
+        return judge_file(promise, self.recorded(*self.APPENDED, *reads).path)
+
+    def test_what_is_as_promised(self):
+        for contents in ([1, 3], [1, 2, 3], [2, 1, 3]):
+            code, said = self.verdict(contents)
+            self.assertEqual((code, said), (0, "5 operations: as promised"))
+
+    def test_what_is_lost_doubled_moved_or_of_nobody(self):
+        # They overlap in time, so that a read alone may come before the appends; another one that has seen more came before.
+        for reads, why in (([[1, 2, 3, 3]], "twice"), ([[1, 9]], "nobody has appended"), ([[1, 3], [3, 1]], "in two orders")):
+            code, said = self.verdict(*reads)
+            self.assertEqual(code, 1, said)
+            self.assertIn(why, said)
+
+    def test_what_is_no_history(self):
+        self.assertEqual(judge_file("strict", "/nowhere/at/all")[0], 2)
+        self.assertEqual(judge_file("somehow", self.recorded().path)[0], 2)
+        self.assertEqual(judge_file("strict", self.recorded(("perhaps", "append", {"value": 1})).path)[0], 2)
+
+    def test_an_idle_run_proves_nothing(self):
+        self.assertEqual(len(list(idle(self.recorded(*self.APPENDED)))), 2)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import bson
 import pymongo
 from pymongo import ReadPreference
 
-from replica_set_support import Set
+from replica_set_support import MAJORITY, DistantMember, Member, Set, appear, rollback_id, vanish
 from support import SLOWNESS, eventually
 
 WRITE_CONCERN_FAILED, UNAUTHORIZED = 64, 13
@@ -19,8 +19,10 @@ PRIVILEGES = [{"resource": {"cluster": True}, "actions": ["advanceClusterTime"]}
               {"resource": {"db": "admin", "collection": "system.keys"}, "actions": ["find"]}]
 
 
-class Guarded(unittest.TestCase):
+class GuardedSet(unittest.TestCase):
     """One set for all: each test finds a primary and two secondaries, and leaves them so."""
+
+    KIND = Member
 
     @classmethod
     def setUpClass(cls):
@@ -30,7 +32,7 @@ class Guarded(unittest.TestCase):
         key.write_text("c2VjcmV0MTIz")
         os.chmod(key, 0o600)
         # Notes of an idle primary would carry its time to the others.
-        cls.group = Set(3, "--auth", "--keyFile", str(key), "--setParameter", "writePeriodicNoops=false")
+        cls.group = Set(3, "--auth", "--keyFile", str(key), "--setParameter", "writePeriodicNoops=false", kind=cls.KIND)
         cls.addClassCleanup(cls.group.__exit__)
         cls.group.__enter__()
         cls.group.members[0].command("replSetInitiate", cls.group.config)
@@ -56,6 +58,9 @@ class Guarded(unittest.TestCase):
             admin = client.get_database("admin", read_preference=ReadPreference.SECONDARY_PREFERRED)
             return sorted(admin["system.keys"].find(), key=lambda k: k["_id"])
 
+
+
+class Guarded(GuardedSet):
     def key_of_time(self, member):
         return member.hello().get("$clusterTime", {}).get("signature", {}).get("keyId")
 
@@ -139,6 +144,62 @@ class Guarded(unittest.TestCase):
         self.assertEqual(self.keys_of(self.primary), keys)
         self.assertEqual(self.primary.command("getDefaultRWConcern")["defaultWriteConcern"], wanted)
         self.group.primary().command("setDefaultRWConcern", 1, defaultReadConcern={}, defaultWriteConcern={"w": "majority"})
+
+
+class RightsThatAreRolledBack(GuardedSet):
+    """A primary that nobody hears gives rights that nobody else knows of. It takes them back with its data."""
+
+    KIND = DistantMember
+
+    def find(self, client):
+        """The code with which a read is refused; 0: it is answered."""
+        try:
+            client.app.command({"find": "items"}, read_preference=ReadPreference.SECONDARY_PREFERRED)
+        except pymongo.errors.OperationFailure as refused:
+            return refused.code
+        return 0
+
+    def connected(self, member, user):
+        """A client with one connection, which stays open."""
+        client = member.client(username=user, password="x", authSource="admin", maxPoolSize=1)
+        self.addCleanup(client.close)
+        return client
+
+    def number_of(self, client):
+        return client.admin.command("hello")["connectionId"]
+
+    def test_on_connections_that_have_used_them(self):  # RBK-016
+        old = self.primary
+        rest = self.group.others(old)
+        old.command("createUser", "reader", pwd="x", roles=[], writeConcern={"w": 3})
+        old.command("createRole", "library", privileges=[], roles=[], writeConcern={"w": 3})
+        old.command("createUser", "visitor", pwd="x", roles=["library"], writeConcern={"w": 3})
+        reader, visitor = self.connected(old, "reader"), self.connected(old, "visitor")
+        self.assertEqual((self.find(reader), self.find(visitor)), (UNAUTHORIZED, UNAUTHORIZED))
+        before = rollback_id(old)
+        self.addCleanup(appear, self.group.members)
+        with old.client(**old.login) as root:
+            root.admin.command("ping")
+            for other in rest:
+                vanish(old, other)
+                vanish(other, old)
+            alone = {"writeConcern": {"w": 1}}
+            root.admin.command("grantRolesToUser", "reader", roles=[{"role": "read", "db": "app"}], **alone)
+            root.admin.command("grantRolesToRole", "library", roles=[{"role": "read", "db": "app"}], **alone)
+            root.admin.command("createUser", "ghost", pwd="x", roles=[{"role": "read", "db": "app"}], **alone)
+        ghost = self.connected(old, "ghost")
+        self.assertEqual([self.find(c) for c in (reader, visitor, ghost)], [0, 0, 0])
+        numbers = [self.number_of(c) for c in (reader, visitor)]
+        self.assertTrue(eventually(lambda: any(m.is_primary() for m in rest) and not old.is_primary(), 60), old.log_tail(20))
+        new = next(m for m in rest if m.is_primary())
+        with new.client(**new.login) as root:
+            root.app.get_collection("items", write_concern=MAJORITY).insert_one({"_id": "new"})
+        self.assertEqual([self.find(c) for c in (reader, visitor)], [0, 0], "nothing is undone as yet")
+        appear(self.group.members)
+        self.assertTrue(eventually(lambda: old.hello().get("secondary") and rollback_id(old) > before, 60), old.log_tail(40))
+        self.assertEqual([self.find(c) for c in (reader, visitor)], [UNAUTHORIZED, UNAUTHORIZED])
+        self.assertEqual([self.number_of(c) for c in (reader, visitor)], numbers, "they are the same connections")
+        self.assertEqual(self.find(ghost), UNAUTHORIZED)
 
 
 if __name__ == "__main__":

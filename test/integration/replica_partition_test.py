@@ -1,11 +1,14 @@
-"""What members do when some of them cannot reach each other: links between real processes are cut and mended by the operator."""
+"""What members do when some of them cannot reach each other: links between real processes are cut and mended by the operator, or what goes over them
+vanishes, of which nobody is told."""
 import os
 import time
 import unittest
 
+import pymongo
 from pymongo.write_concern import WriteConcern
 
-from replica_set_support import Frozen, Set, cut, mend
+from replica_set_support import (ELECTION_TIMEOUT_MS, MAJORITY, DistantMember, Frozen, Set, appear, client_of, cut, documents_of, hash_of, mend, rollback_id,
+                                 vanish)
 from support import SLOWNESS, eventually
 
 # Seconds. Where no election may come a busy machine must not cause one: a stall as long as this would.
@@ -146,6 +149,91 @@ class WithAnArbiter(unittest.TestCase):
             mend(primary, other)
             self.assertIs(group.settled(), primary)
             self.assertEqual(primary.term(), term)
+
+
+class Silence(unittest.TestCase):
+    """What members say to each other vanishes on its way; connections stay, and clients still reach everybody."""
+
+    # What another primary takes to be there: the silence is noticed, somebody stands, maybe twice, and leads.
+    LONGEST = 6 * ELECTION_TIMEOUT_MS / 1000
+
+    @classmethod
+    def setUpClass(cls):
+        cls.group = Set(3, kind=DistantMember)
+        cls.addClassCleanup(cls.group.__exit__)
+        cls.group.__enter__()
+        cls.group.initiate()
+
+    def setUp(self):
+        self.primary = self.group.settled(60)
+        self.rest = self.group.others(self.primary)
+        self.addCleanup(appear, self.group.members)
+        self.name = self.id().rsplit(".", 1)[1]
+
+    def insert(self, client, document, concern):
+        client.app.get_collection(self.name, write_concern=concern).insert_one({"_id": document})
+
+    def assert_replaced(self, is_heard, hears):
+        """Of a primary that is not heard by the others, or does not hear them: another one leads, this one no more, what a majority had is kept and what it
+        had alone is not, and it follows when it can."""
+        old, rollbacks = self.primary, rollback_id(self.primary)
+        with old.client() as alone, client_of(self.group) as client:
+            self.insert(client, "before", MAJORITY)
+            begun = time.monotonic()
+            for other in self.rest:
+                if not is_heard:
+                    vanish(old, other)
+                if not hears:
+                    vanish(other, old)
+            if not is_heard:
+                self.insert(alone, "alone", ALONE)
+            with self.assertRaises(pymongo.errors.PyMongoError) as caught:
+                self.insert(alone, "never acknowledged", WriteConcern(w=3, wtimeout=int(60_000 * SLOWNESS)))
+            self.assertIn(getattr(caught.exception, "code", None), (11602, 10107, 189), f"it is told by the step-down: {caught.exception}")
+            self.assertTrue(eventually(lambda: not old.is_primary() and any(m.is_primary() for m in self.rest), 60), old.log_tail(30))
+            taken = time.monotonic() - begun
+            self.assertLess(taken, self.LONGEST)
+            self.assertIsNone(old.hello().get("primary") if not hears else None, "it does not know of the other one")
+            self.insert(client, "meanwhile", MAJORITY)
+            appear(self.group.members)
+            new = self.group.settled(60)
+            self.assertIsNot(new, old)
+            self.assertTrue(eventually(lambda: hash_of(old) == hash_of(new), 60), old.log_tail(40))
+            self.insert(client, "afterwards", WriteConcern(w=3, wtimeout=int(30_000 * SLOWNESS)))
+        found = [d["_id"] for d in documents_of(old, self.name)]
+        self.assertLessEqual({"before", "meanwhile", "afterwards"}, set(found))
+        if not is_heard:
+            self.assertLessEqual(set(found), {"before", "meanwhile", "afterwards"}, "what only one had")
+            self.assertEqual(rollback_id(old), rollbacks + 1)
+        print(f"      another primary after {taken:.1f} s", flush=True)
+
+    def test_a_primary_that_hears_and_is_heard_of_by_nobody_is_replaced(self):
+        self.assert_replaced(is_heard=False, hears=False)
+
+    def test_a_primary_that_nobody_hears_is_replaced(self):
+        """It hears the others, and so learns that another one leads."""
+        self.assert_replaced(is_heard=False, hears=True)
+
+    def test_a_primary_that_hears_nobody_steps_down(self):
+        """The others hear it, and would follow it for ever."""
+        self.assert_replaced(is_heard=True, hears=False)
+
+    def test_a_member_whose_source_is_silent_fetches_from_another_one(self):
+        """No connection tells. The primary stays, for its majority hears it, and the other member tells of both."""
+        first, second = self.rest
+        term = self.primary.term()
+        with client_of(self.group) as client:
+            self.insert(client, "before", WriteConcern(w=3, wtimeout=int(30_000 * SLOWNESS)))
+            begun = time.monotonic()
+            vanish(self.primary, first)
+            vanish(first, self.primary)
+            self.insert(client, "meanwhile", WriteConcern(w=3, wtimeout=int(30_000 * SLOWNESS)))
+            print(f"      fetched from another one after {time.monotonic() - begun:.1f} s", flush=True)
+            self.assertEqual(first.status()["syncSourceHost"], second.name)
+            self.assertTrue(self.primary.is_primary())
+            self.assertEqual(self.primary.term(), term)
+            appear(self.group.members)
+            self.assertIs(self.group.settled(60), self.primary)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,25 @@ class Member(Server):
         urllib.request.urlopen(request, timeout=20 * SLOWNESS).close()
 
 
+class Route:
+    """A connection that goes through a `Distance`: what its opener sends, and the answers."""
+
+    def __init__(self, opener, member):
+        self.opener, self.member = opener, member
+        self.greeting = b""  # the first that was sent; it has the name of the node that has opened a link
+        self.has_lost = False
+
+    def is_of(self, name):
+        return name.encode() in self.greeting
+
+    def close(self):
+        for end in (self.opener, self.member):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
 class Distance:
     """Stands before a member: what others send it arrives later by `seconds`. Its own messages go their way at once.
 
@@ -91,13 +110,39 @@ class Distance:
 
     def __init__(self):
         self.seconds, self.target, self.held = 0, None, None
+        self.remembers = True  # in `passed`
         self.passed = bytearray()  # what others have sent, as it came
+        self._lock = threading.Lock()
+        self._lost = set()  # (name of a member, whether answers to it are meant)
+        self._routes = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
         self._listener.close()
+
+    def lose(self, name, answers):
+        """From now on what comes over links that the member of this name has opened vanishes, or the answers to it. Nobody is told: no connection ends,
+        new ones can be opened, and also their ends vanish."""
+        with self._lock:
+            self._lost.add((name, answers))
+
+    def lose_nothing(self):
+        """Bytes pass again. Connections that have lost some would be misunderstood from here on: they break."""
+        with self._lock:
+            self._lost.clear()
+            damaged = [route for route in self._routes if route.has_lost]
+            self._routes.difference_update(damaged)
+        for route in damaged:
+            route.close()
+
+    def _vanishes(self, route, is_answer):
+        with self._lock:
+            if not any(answers == is_answer and route.is_of(name) for name, answers in self._lost):
+                return False
+            route.has_lost = True
+            return True
 
     def _accept(self):
         while True:
@@ -110,42 +155,61 @@ class Distance:
             except OSError:
                 one.close()  # the member is down
                 continue
-            for source, to, is_delayed in ((one, other, True), (other, one, False)):
-                on_the_way = queue.SimpleQueue()
-                threading.Thread(target=self._receive, args=(source, on_the_way, is_delayed), daemon=True).start()
-                threading.Thread(target=self._deliver, args=(on_the_way, source, to, is_delayed), daemon=True).start()
+            for end in (one, other):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            route = Route(one, other)
+            with self._lock:
+                self._routes.add(route)
+            on_the_way = queue.SimpleQueue()
+            threading.Thread(target=self._receive, args=(route, on_the_way), daemon=True).start()
+            threading.Thread(target=self._deliver, args=(route, on_the_way), daemon=True).start()
+            threading.Thread(target=self._answer, args=(route,), daemon=True).start()
 
-    def _receive(self, source, on_the_way, is_delayed):
+    @staticmethod
+    def _next_of(source):
+        try:
+            return source.recv(65536)
+        except OSError:
+            return b""
+
+    def _receive(self, route, on_the_way):
         data = b"more"
         while data:
-            try:
-                data = source.recv(65536)
-            except OSError:
-                data = b""
-            if is_delayed:
+            data = self._next_of(route.opener)
+            route.greeting = route.greeting or data
+            if self.remembers:
                 self.passed += data
-            on_the_way.put((time.monotonic() + (self.seconds if is_delayed else 0), data))
+            on_the_way.put((time.monotonic() + self.seconds, data))
 
-    def _deliver(self, on_the_way, source, to, is_delayed):
-        greeting = b""  # it has the name of the node that has opened the link
-        while True:
+    def _deliver(self, route, on_the_way):
+        def next_due():
             due, data = on_the_way.get()
-            greeting = greeting or data
-            time.sleep(max(0, due - time.monotonic()))
-            if is_delayed and self.held and self.held[0].name.encode() in greeting and self.held[1] in data:
-                while self.held:
-                    time.sleep(0.02)
+            if due > time.monotonic():
+                time.sleep(max(0, due - time.monotonic()))
+            while self.held and route.is_of(self.held[0].name) and self.held[1] in data:
+                time.sleep(0.02)
+            return data
+        self._pass_on(route, route.member, next_due, is_answer=False)
+
+    def _answer(self, route):
+        self._pass_on(route, route.opener, lambda: self._next_of(route.member), is_answer=True)
+
+    def _pass_on(self, route, to, take, is_answer):
+        while True:
+            data = take()
+            if self._vanishes(route, is_answer):
+                if not data:
+                    return  # its end has vanished, too
+                continue
             try:
                 if not data:
                     break
                 to.sendall(data)
             except OSError:
                 break
-        for end in (source, to):
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+        route.close()
+        with self._lock:
+            self._routes.discard(route)
 
 
 class DistantMember(Member):
@@ -262,6 +326,18 @@ def cut(a, b):
     """Neither hears of the other any more, and both learn at once that there is no connection."""
     a.links("park", b)
     b.links("park", a)
+
+
+def vanish(source, to):
+    """From now on what one member says to another one does not arrive, and neither is told. Both are distant ones."""
+    to.distance.lose(source.name, answers=False)
+    source.distance.lose(to.name, answers=True)
+
+
+def appear(members):
+    """What distant members say arrives again."""
+    for member in members:
+        member.distance.lose_nothing()
 
 
 def mend(a, b):

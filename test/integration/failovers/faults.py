@@ -1,11 +1,12 @@
-"""What makes a set fail over. Each function is given the scene (run.py) and the primary, and leaves all members running."""
+"""What happens to a set. Each function is given the scene (run.py) and the primary, and leaves all members running, and hearing each other."""
 import os
 import signal
 import time
 
+from replica_set_support import appear, vanish
 from support import SLOWNESS
 
-# Writes that wait at a frozen primary for the moment when it goes on. It may take them before it hears that another one leads.
+# Writes that wait at a frozen primary for the moment when it goes on, or come to one that nobody hears. It may take them before it hears that another one leads.
 STRAYS = 8
 
 
@@ -55,16 +56,95 @@ def freeze(scene, primary):
         scene.mark()  # a majority goes on without the frozen one
     finally:
         os.kill(primary.process.pid, signal.SIGCONT)
+    await_rollback(scene, primary, rollbacks, taken_by(connections))
+
+
+def taken_by(connections):
+    """How many of the writes that were sent over these, one over each, were taken."""
     taken = 0
     for connection in connections:
         with connection:
             reply = connection.reply()
             taken += reply is not None and reply.body.get("n", 0)
-    scene.await_follower(primary)
-    scene.fault.rolled_back = primary.ask("replSetGetRBID")["rbid"] > rollbacks
+    return taken
+
+
+def await_rollback(scene, old, rollbacks, taken):
+    scene.await_follower(old)
+    scene.fault.rolled_back = old.ask("replSetGetRBID")["rbid"] > rollbacks
     if taken and not scene.fault.rolled_back:
-        raise AssertionError(f"{primary.name} took {taken} writes after another one led, and did not roll back:\n{primary.log_tail(40)}")
+        raise AssertionError(f"{old.name} took {taken} writes that nobody else has, and did not roll back:\n{old.log_tail(40)}")
+
+
+def kill_secondary(scene, primary):
+    """A secondary's machine dies, and comes back when the others have gone on: the primary stays."""
+    victim = scene.group.others(primary)[scene.fault.number % 2]
+    victim.kill()
+    scene.await_writers()
+    scene.mark()
+    victim.start()
+    scene.await_follower(victim)
+    if not primary.is_primary():
+        raise AssertionError(f"{primary.name} does not lead any more because a secondary died:\n{primary.log_tail(40)}")
+
+
+def kill_secondary_and_primary(scene, primary):
+    """A secondary dies, the others go on, then the primary dies. The secondary comes back first: it lacks what was acknowledged meanwhile, and must not lead
+    but with that."""
+    rest = scene.group.others(primary)
+    victim = rest.pop(scene.fault.number % 2)
+    victim.kill()
+    scene.await_writers()
+    scene.mark()
+    primary.kill()
+    begun = time.monotonic()
+    victim.start()
+    scene.await_successor(primary)
+    scene.fault.held = time.monotonic() - begun
+    scene.await_writers()
+    primary.start()
+
+
+def silence(scene, primary, is_heard, hears):
+    """What members say to each other vanishes without a word, though clients reach them all."""
+    rollbacks = primary.ask("replSetGetRBID")["rbid"]
+    begun = time.monotonic()
+    connections = []
+    try:
+        for other in scene.group.others(primary):
+            if not is_heard:
+                vanish(primary, other)
+            if not hears:
+                vanish(other, primary)
+        if not is_heard:  # a write that the others may hear of may last
+            connections = [primary.raw(60) for _ in range(STRAYS)]
+            for number, connection in enumerate(connections):
+                scene.send_stray(connection, number)
+        scene.await_successor(primary)
+        scene.fault.held = time.monotonic() - begun
+        scene.await_writers()
+        scene.mark()
+        scene.await_end_of(primary)
+    finally:
+        appear(scene.group.members)
+    await_rollback(scene, primary, rollbacks, taken_by(connections))
+
+
+def black_hole(scene, primary):
+    """The primary and the others do not hear each other."""
+    silence(scene, primary, is_heard=False, hears=False)
+
+
+def mute(scene, primary):
+    """The primary hears the others, and they do not hear it."""
+    silence(scene, primary, is_heard=False, hears=True)
+
+
+def deaf(scene, primary):
+    """The others hear the primary, and it does not hear them."""
+    silence(scene, primary, is_heard=True, hears=False)
 
 
 # In this order, time and again.
-KINDS = {"kill": kill, "freeze": freeze, "step down": step_down, "terminate": terminate, "kill and return": kill_and_return}
+KINDS = {"kill": kill, "freeze": freeze, "step down": step_down, "black hole": black_hole, "terminate": terminate, "kill secondary": kill_secondary,
+         "kill and return": kill_and_return, "mute": mute, "kill both": kill_secondary_and_primary, "deaf": deaf}

@@ -23,7 +23,7 @@ class Fault:
     kind: str
     begun: float
     over: float = float("inf")
-    held: float = 0  # seconds until another one led when the primary was frozen: an election timeout that no driver can shorten
+    held: float = 0  # seconds until another one led when no connection told, or nobody could lead: no driver can shorten them
     rolled_back: bool = False
 
     def met(self, write):

@@ -9,11 +9,12 @@ from pathlib import Path
 import pymongo
 from pymongo.errors import PyMongoError
 
-from replica_set_support import Set
+from replica_set_support import DistantMember, Set
 from support import SLOWNESS, eventually, frame, op_msg_payload
 
 from .faults import KINDS
 from .history import Fault, Pauses, judge, table
+from .lists import Lists
 from .writers import DRIVERS, Writer, await_writes
 
 # What a driver may notice of a failover: the election (a timeout of one second), its own search for the new primary, and the first majority of that.
@@ -33,7 +34,10 @@ class Run:
 
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="troupe-failovers-"))
-        self.group, self.writers, self.faults, self.fault, self.kept = Set(3), [], [], None, False
+        self.group, self.writers, self.faults, self.fault, self.kept = Set(3, kind=DistantMember), [], [], None, False
+        for member in self.group.members:
+            member.distance.remembers = False  # it would be much
+        self.lists = None
         self.uri = f"mongodb://{','.join(m.name for m in self.group.members)}/?replicaSet=rs"
 
     def __enter__(self):
@@ -42,6 +46,7 @@ class Run:
             self.group.initiate()
             self.group.settled(SETTLE_SECONDS)
             self.writers = [Writer(driver, self.uri, self.folder) for driver in DRIVERS]
+            self.lists = Lists(self.uri, self.folder)
             await_writes(self.writers, 0, least=30)  # their monitors stream by then
         except BaseException:
             self.__exit__(True)
@@ -51,6 +56,8 @@ class Run:
     def __exit__(self, surprise, *_):
         for writer in self.writers:
             writer.discard()
+        if self.lists:
+            self.lists.discard()
         for number, member in enumerate(self.group.members):
             if member.log_path.exists():
                 shutil.copy(member.log_path, self.folder / f"member{number}-{member.port}.log")
@@ -89,6 +96,11 @@ class Run:
         if not eventually(lambda: any(m.is_primary() for m in rest), 30):
             raise AssertionError(f"nobody leads after failover {self.fault.number}:\n" + "\n".join(m.log_tail(10) for m in rest))
 
+    def await_end_of(self, old):
+        """It leads no more, whether it hears of another one or not."""
+        if not eventually(lambda: not old.is_primary(), 30):
+            raise AssertionError(f"{old.name} leads still after failover {self.fault.number} ({self.fault.kind}):\n{old.log_tail(40)}")
+
     def await_writers(self):
         await_writes(self.writers, time.time())
 
@@ -106,7 +118,7 @@ class Run:
             raise AssertionError(f"{member.name} does not follow after failover {self.fault.number} ({self.fault.kind}):\n{member.log_tail(40)}")
 
     def send_stray(self, connection, number):
-        """A write that a frozen primary finds when it goes on, acknowledged by itself alone. It must not last."""
+        """A write that a frozen primary finds when it goes on, or that only one has that nobody hears, acknowledged by itself alone. It must not last."""
         document = {"_id": f"{self.fault.number}-{number}"}
         connection.send(frame(op_msg_payload({"insert": "strays", "documents": [document], "writeConcern": {"w": 1}, "$db": "failovers"})))
 
@@ -117,6 +129,7 @@ class Run:
         for writer in self.writers:
             writer.end()
         primary = self.group.settled(SETTLE_SECONDS)
+        of_lists = self.lists.complaints()
         writes = self.writes()
         with primary.client() as client:
             db = client.failovers
@@ -124,8 +137,8 @@ class Run:
             ids = [d["_id"] for d in db.notes.find().hint([("$natural", 1)])]
             strays = [d["_id"] for d in db.strays.find()]
         found = judge(writes, self.faults, counters, ids)
-        found += [f"what a frozen primary took alone has lasted: {one}" for one in strays]
-        return [*found, *self.long_pauses(writes), *self.differences(primary), *self.damage(), *self.log_errors()]
+        found += [f"what a primary took alone has lasted: {one}" for one in strays]
+        return [*found, *of_lists, *self.long_pauses(writes), *self.differences(primary), *self.damage(), *self.log_errors()]
 
     def long_pauses(self, writes):
         pauses = Pauses(writes)

@@ -52,11 +52,22 @@ TEST(TopologyStore, ReadsBackAfterACrashWhatItWrote) {
   }
   const auto disk = node->engine->disk();
   CommandNode again({.disk = disk});
-  const auto read = TopologyStore(again.assembly.storageAccess()).read("elsewhere:1", "rs");
+  const auto read = TopologyStore(again.assembly.storageAccess()).read("a:1", "rs");
   ASSERT_TRUE(read.isOK()) << read.status().toString();
-  EXPECT_EQ(read->value, voted()) << "its own name too, whatever it is started with";
+  EXPECT_EQ(read->value, voted());
   EXPECT_EQ(TopologyStore(again.assembly.storageAccess()).read("a:1", "other").status(),
             ErrorCode::kInvalidReplicaSetConfig);
+}
+
+TEST(TopologyStore, IsOfTheNodeThatReadsItAlsoFromACopyOfAnothersData) {
+  CommandNode node;
+  TopologyStore store(node.assembly.storageAccess());
+  ASSERT_TRUE(put(node, store, voted()).isOK());
+  const auto read = store.read("elsewhere:1", "rs");
+  ASSERT_TRUE(read.isOK()) << read.status().toString();
+  EXPECT_EQ(read->value.self, "elsewhere:1") << "which its config does not name";
+  EXPECT_EQ(read->value.config, voted().config);
+  EXPECT_EQ(read->value.lastVote, voted().lastVote);
 }
 
 TEST(TopologyStore, KnowsThatItsNodeFoundedTheSet) {
