@@ -6,7 +6,9 @@
 
 #include "storage/catalog/catalog.hpp"
 #include "storage/catalog/collection.hpp"
+#include "storage/index/index_access.hpp"
 #include "storage/oplog/oplog_store.hpp"
+#include "storage/oplog/write_slots.hpp"
 
 namespace troupe::sim {
 
@@ -14,6 +16,30 @@ namespace {
 
 std::string inMillis(Duration time) {
   return fmt::format("{}ms", std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+}
+
+/// Without a time, as keys of an index build are written: from then on no reader finds it. False: there is none.
+StatusWith<bool> dropRow(const storage::OperationServices& services, const storage::Collection& collection,
+                         const storage::IndexEntry& index, uint64_t chance) {
+  storage::OperationContext operation(services, storage::OperationOrigin::kApplier);
+  operation.setWriteMode(storage::WriteMode::kApplied);
+  storage::RecoveryUnit& unit = operation.recoveryUnit();
+  std::vector<std::pair<std::string, storage::RecordId>> rows;
+  TROUPE_ASSIGN(auto cursor, index.access->cursor(unit));
+  TROUPE_ASSIGN(bool found, cursor.next());
+  while (found) {
+    rows.emplace_back(std::string(cursor.key()), cursor.id());
+    TROUPE_ASSIGN(found, cursor.next());
+  }
+  if (rows.empty()) return false;
+  cursor = {};
+  unit.abandonSnapshot();
+  const auto& [key, record] = rows[chance % rows.size()];
+  storage::WriteUnitOfWork work(unit);
+  TROUPE_TRY(storage::admitDerived(unit, collection.ns(), {index.access->table().id}));
+  TROUPE_ASSIGN(const bool removed, index.access->removeRow(unit, key, record));
+  TROUPE_TRY(work.commit());
+  return removed;
 }
 
 }  // namespace
@@ -105,6 +131,8 @@ void Faults::strikeClock(const FaultSpec& fault) {
 
 void Faults::strikeDisk(const FaultSpec& fault) {
   const std::string node = anyNode();
+  const bool isMember = scenario_.topology.kind == ProgramKind::kReplicaSet;
+  if (fault.kind == FaultKind::kLostKey && isMember) return dropKey(node);
   if (fault.kind == FaultKind::kLostKey || fault.kind == FaultKind::kLostEntry) {
     const bool ofIndex = fault.kind == FaultKind::kLostKey;
     cluster_.disk(node).losesRowOf = ofIndex ? "index-" : storage::OplogStore::kIdent;
@@ -144,6 +172,24 @@ void Faults::miscount(const std::string& node) {
   for (const auto& collection : catalog.snapshot()->collections("test"))
     catalog.sizes().of(collection->ident())->records += 1;
   note(node, "miscounts", "every collection");
+}
+
+/// A member's tables are written with checkpoints, which are rare: a crash would mostly find no row to take.
+void Faults::dropKey(const std::string& node) {
+  if (!cluster_.isAlive(node)) return;
+  const machines::StorageAccess access = cluster_.life(node).storage();
+  std::vector<std::pair<storage::CollectionPtr, storage::IndexPtr>> indexes;
+  for (const auto& collection : access.catalog.snapshot()->collections("test"))
+    for (const auto& index : collection->indexes())
+      if (index->ready) indexes.emplace_back(collection, index);
+  if (indexes.empty()) return;
+  const size_t first = below(indexes.size());
+  for (size_t i = 0; i < indexes.size(); ++i) {  // some have no rows
+    const auto& [collection, index] = indexes[(first + i) % indexes.size()];
+    const auto lost = dropRow(access.operations, *collection, *index, random_());
+    if (!lost.isOK() || !*lost) continue;
+    return note(node, "loses a key", collection->ns().toString() + " " + index->spec.name);
+  }
 }
 
 void Faults::strikeLinks(const FaultSpec& fault) {

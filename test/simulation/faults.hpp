@@ -37,6 +37,8 @@ class Faults {
   void strikeDisk(const FaultSpec& fault);
   void fillDisk(const std::string& node, Duration lasts);
   void miscount(const std::string& node);
+  /// Takes a row away from an index of a living node, at once.
+  void dropKey(const std::string& node);
   void strikeLinks(const FaultSpec& fault);
   void partition(const FaultSpec& fault);
   void clog(const FaultSpec& fault);

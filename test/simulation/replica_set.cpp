@@ -34,7 +34,7 @@ const std::vector<std::string>& ReplicaSet::invariantNames() {
     made.emplace_back(LogAudit::kInvariant);
     made.emplace_back(kAnswersExplained);
     for (const char* name : {kRegistersHold, kSessionsHold, kListsHold, kCountersHold, kServiceWritesHold, kWorkIsDone,
-                             SetData::kSameEverywhere, SetData::kNothingLost})
+                             SetData::kSameEverywhere, SetData::kNothingLost, SetData::kMembersAgree})
       made.emplace_back(name);
     return made;
   }();
@@ -100,6 +100,7 @@ void ReplicaSet::died(const std::string& node) {
   Member& member = members_.at(node);
   member.membership = nullptr;
   member.progress = nullptr;
+  member.diedInRollback |= stateOf(member.seen) == replication::MemberState::kRollback;
   member.seen.memory = {};
   member.runs = false;
   worldIsOld_ = true;

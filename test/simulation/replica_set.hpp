@@ -48,6 +48,8 @@ class ReplicaSet final : public Subject {
   /// Living nodes that lead, or take writes.
   std::vector<std::string> leaders() const;
   std::vector<std::string> writable() const;
+  /// A member that dies while it rolls back may keep counts from before: what is to be recounted is not noted anywhere.
+  bool countsAreExact(const std::string& node) const { return !members_.at(node).diedInRollback; }
   /// No member of the first config is copying data, or has yet to.
   bool haveData() const;
   /// Empty if the set has come together: one primary, of the highest priority; all others of its config follow it in
@@ -61,6 +63,7 @@ class ReplicaSet final : public Subject {
     std::unique_ptr<StateDocuments> documents;                   ///< of its present life, or the last
     Seen seen;                                                   ///< as of its last transition
     bool runs = false;                                           ///< its topology has resumed
+    bool diedInRollback = false;                                 ///< in any of its lives
   };
 
   void observe(const std::string& node, const Seen& now);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "messaging/errors/co_status.hpp"
+#include "test/simulation/member_audit.hpp"
 
 namespace troupe::sim {
 
@@ -28,10 +29,11 @@ bson::Document majority() { return bson::doc("w", "majority"); }
 
 }  // namespace
 
-SetData::SetData(Simulation& cluster, DataSessions::Hears hears)
+SetData::SetData(Simulation& cluster, DataSessions::Hears hears, CountsAreExact countsAreExact)
     : cluster_(cluster),
       machine_(cluster.addMachine("clients")),
       hears_(std::move(hears)),
+      countsAreExact_(std::move(countsAreExact)),
       sessions_(cluster, machine_, Safety::ofSet(), hears_),
       anyPrimary_(std::make_unique<Driver>(machine_, cluster.streams(), cluster.nodes(), nullptr)) {
   for (const std::string& node : cluster.nodes())
@@ -83,6 +85,7 @@ Task<void> SetData::compareMembers() {
   }
   difference_ = "a member does not answer";
   if (byNode.size() == members_.size()) difference_ = checkers::compareReplicas(byNode).broken;
+  if (difference_.empty()) difference_ = co_await auditMembers();
   same_ = difference_.empty();
   if (same_) {
     const std::string lost = lostOf(byNode.begin()->second);
@@ -90,6 +93,21 @@ Task<void> SetData::compareMembers() {
     if (!lost.empty()) hears_.broken(kNothingLost, lost);
   }
   comparing_ = false;
+}
+
+/// A count that is wrong is mended by its audit: what one finds counts, also when members are compared again.
+Task<std::string> SetData::auditMembers() {
+  std::map<std::string, checkers::Contents> byNode;
+  for (size_t i = 0; i < members_.size(); ++i) {
+    const std::string& node = cluster_.nodes()[i];
+    auto findings = co_await auditMember(*members_[i], !countsAreExact_ || countsAreExact_(node));
+    if (!findings.isOK()) co_return node + " could not be audited: " + findings.status().toString();
+    cluster_.note(TraceEvent::Kind::kNote, "", "audit of " + node,
+                  findings->broken.empty() ? "finds all well" : "finds", findings->broken);
+    if (!findings->broken.empty()) hears_.broken(kMembersAgree, node + ": " + findings->broken);
+    byNode[node] = std::move(findings->holds);
+  }
+  co_return checkers::compareReplicas(byNode).broken;
 }
 
 std::string SetData::lostOf(checkers::Contents& contents) {

@@ -12,15 +12,19 @@
 namespace troupe::sim {
 
 /// Sessions of drivers that read and write the data of a replica set, acknowledged by a majority and read as of one, on
-/// whoever is primary. In the end, once nobody writes any more, all members have to hold the same, and what was
-/// acknowledged.
+/// whoever is primary. In the end, once nobody writes any more, all members have to hold the same documents in the same
+/// collections, and what was acknowledged, and each member's counts and indexes have to agree with its documents.
 class SetData {
  public:
   static constexpr const char* kSameEverywhere = "members that hold different data";
   static constexpr const char* kNothingLost = "acknowledged data that are lost";
+  static constexpr const char* kMembersAgree = "a member whose counts or indexes differ from its documents";
+
+  /// Whether a member's fast counts have to be right before they are validated. May be null: all have to.
+  using CountsAreExact = std::function<bool(const std::string& node)>;
 
   /// All that is referred to outlives it.
-  SetData(Simulation& cluster, DataSessions::Hears hears);
+  SetData(Simulation& cluster, DataSessions::Hears hears, CountsAreExact countsAreExact = nullptr);
 
   /// Makes the collections that are not there; true once all are.
   bool isReady();
@@ -34,6 +38,8 @@ class SetData {
  private:
   Task<void> makeCollections();
   Task<void> compareMembers();
+  /// Of members that hold the same documents. What differs between them, or why one was not audited; empty: nothing.
+  Task<std::string> auditMembers();
   /// What was acknowledged and the documents of all members contradict; empty if nothing does.
   std::string lostOf(checkers::Contents& contents);
   Task<StatusWith<checkers::Contents>> contentsOf(Driver* driver);
@@ -41,6 +47,7 @@ class SetData {
   Simulation& cluster_;
   Node& machine_;
   const DataSessions::Hears hears_;
+  const CountsAreExact countsAreExact_;
   DataSessions sessions_;
   ServiceWrites services_;
   std::unique_ptr<Driver> anyPrimary_;
