@@ -3,6 +3,7 @@
 #include "actors/commands/families.hpp"
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/query_support.hpp"
+#include "actors/commands/set_members.hpp"
 #include "actors/commands/write_support.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/query/match/match_parser.hpp"
@@ -73,13 +74,18 @@ Task<Status> killOp(Request& request) {
   co_return Status::OK();
 }
 
-constexpr Argument kActorTreeArguments[] = {documentArg("filter"), documentArg("cursor")};
+constexpr Argument kActorTreeArguments[] = {documentArg("filter"), flagArg("members"), documentArg("cursor")};
 
+/// With `members`, the rows of this node come first.
 Task<Status> actorTree(Request& request) {
   ListedRows rows(request.operation().memory());
   TROUPE_CO_TRY(rows.reserve(actorRowBytes(request.server())));
   for (bson::Document& row : request.server().actorRows(request.document("filter")))
     TROUPE_CO_TRY(rows.add(std::move(row)));
+  if (request.flag("members")) {
+    bson::Document question = bson::doc("actorTree", 1, "filter", request.document("filter"));
+    TROUPE_CO_TRY((co_await addRowsOfOthers(request, std::move(question), rows)).status());
+  }
   co_return co_await replyWithRows(request, "admin.$cmd.actorTree", std::move(rows),
                                    request.document("cursor")["batchSize"]);
 }
@@ -113,7 +119,7 @@ constexpr Command kAdministrationCommands[] = {
      .arguments = kKillOpArguments,
      .run = killOp},
     {.name = "actorTree",
-     .summary = "the rows of the live actor tree",
+     .summary = "the rows of the live actor tree, or of those of all members of the set",
      .requirement = {Requirement::Target::kCluster, auth::Action::kViewActors},
      .adminOnly = true,
      .arguments = kActorTreeArguments,

@@ -1,5 +1,6 @@
 // linkPing, linkRun: what operators do with the cluster's links.
 #include "actors/commands/families.hpp"
+#include "actors/commands/set_members.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/transport/links.hpp"
@@ -41,14 +42,6 @@ Task<Status> linkPing(Request& request) {
 constexpr Argument kLinkRunArguments[] = {documentArg("command").required(), stringArg("database")};
 /// Bytes of documents in one answer; further documents are left out.
 constexpr size_t kMostRunBytes = 12 * 1024 * 1024;
-
-/// The user of the request, as the other node knows it; without authentication, the cluster.
-transport::ActAs identityOf(const Request& request) {
-  if (!request.server().identity.authentication) return transport::ActAs::cluster();
-  const auto& users = request.client().users;
-  return users.empty() ? transport::ActAs::nobody()
-                       : transport::ActAs::theUser(users.front().name, users.front().database);
-}
 
 bool givesCursor(std::string_view command) {
   return command == "find" || command == "aggregate" || command == "listCollections" || command == "listIndexes";

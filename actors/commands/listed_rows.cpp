@@ -26,6 +26,14 @@ void ListedRows::addReserved(bson::Document row) {
   (void)charge(bytes_);  // one row may have no room: the next reservation fails then
 }
 
+void ListedRows::shrinkTo(size_t count) {
+  while (rows_.size() > count) {
+    bytes_ -= bytesOf(rows_.back());
+    rows_.pop_back();
+  }
+  (void)charge(bytes_);  // which only gives back
+}
+
 std::optional<bson::View> ListedRows::next() {
   if (isFirstGiven_) {
     bytes_ -= bytesOf(rows_.front());

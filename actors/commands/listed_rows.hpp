@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -25,6 +27,13 @@ class ListedRows {
   /// with the next one.
   void addReserved(bson::Document row);
   size_t size() const { return rows_.size(); }
+  /// Drops the last rows, so that `count` are left.
+  void shrinkTo(size_t count);
+  /// Puts the rows in order; equal ones stay as they were. Before the first is handed out.
+  template <class Less>
+  void sort(Less less) {
+    std::stable_sort(rows_.begin(), rows_.end(), less);
+  }
   /// The next row, valid until the next call; nothing at the end.
   std::optional<bson::View> next();
 

@@ -132,6 +132,27 @@ Task<StatusWith<std::unique_ptr<RemoteCursor>>> RemoteCursor::open(Node& node, s
   co_return cursor;
 }
 
+namespace {
+
+/// The parameters outlive every wait: they are moved into the frame.
+Task<void> openInto(Node& node, std::string target, std::string database, bson::Document command, CursorOptions options,
+                    std::shared_ptr<Promise<RemoteCursor::Opened>> opened) {
+  auto outcome =
+      co_await RemoteCursor::open(node, std::move(target), std::move(database), std::move(command), std::move(options));
+  opened->set(std::move(outcome));
+}
+
+}  // namespace
+
+Future<RemoteCursor::Opened> RemoteCursor::begin(Node& node, std::string target, std::string database,
+                                                 bson::Document command, CursorOptions options) {
+  auto promise = std::make_shared<Promise<Opened>>();
+  auto opened = promise->future();
+  node.start(openInto(node, std::move(target), std::move(database), std::move(command), std::move(options),
+                      std::move(promise)));
+  return opened;
+}
+
 RemoteCursor::~RemoteCursor() {
   if (sender_) giveUp(node_, target_, id_);
 }

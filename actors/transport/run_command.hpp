@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/kernel/future.hpp"
 #include "actors/kernel/node.hpp"
 #include "messaging/bson/document.hpp"
 
@@ -72,6 +73,11 @@ class RemoteCursor {
   /// Runs the command there. Errors: those of runCommand.
   static Task<StatusWith<std::unique_ptr<RemoteCursor>>> open(Node& node, std::string target, std::string database,
                                                               bson::Document command, CursorOptions options);
+  using Opened = StatusWith<std::unique_ptr<RemoteCursor>>;
+  /// The same, sent before it is awaited: cursors of several nodes may be opened at the same time. Called on the pool,
+  /// where it goes on; a cursor that opens when nobody waits for it any more is closed.
+  static Future<Opened> begin(Node& node, std::string target, std::string database, bson::Document command,
+                              CursorOptions options);
   /// As the cluster itself, with the usual credit.
   static Task<StatusWith<std::unique_ptr<RemoteCursor>>> open(Node& node, std::string target, std::string database,
                                                               bson::Document command) {

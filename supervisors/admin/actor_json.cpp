@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "messaging/bson/json.hpp"
+#include "messaging/description/bson_archive.hpp"
 
 namespace troupe::supervisors {
 
@@ -45,6 +46,27 @@ Json messages(const std::vector<MessageTrace>& traces) {
     one["peer"] = trace->peer ? Json(trace->peer.path()) : Json();
     one["peerNode"] = trace->peer ? Json(trace->peer.node()) : Json();
     out.push_back(std::move(one));
+  }
+  return out;
+}
+
+WallTime wallTimeOf(bson::Date date) { return WallTime(std::chrono::milliseconds(date.millis)); }
+
+/// The messages of a reply of `actorDetails`, where what has no peer does not name one.
+Json messagesJson(const bson::Element& traces) {
+  Json out = Json::array();
+  if (!traces.is(bson::Type::kArray)) return out;
+  for (const bson::Element& trace : traces.asArray()) {
+    if (!trace.is(bson::Type::kDocument)) continue;
+    const bson::View one = trace.asDocument();
+    const auto textOrNull = [&](const char* name) {
+      return one[name] ? Json(std::string(one[name].toStringOr())) : Json();
+    };
+    const bson::Date at = one["at"].is(bson::Type::kDate) ? one["at"].asDate() : bson::Date{};
+    out.push_back(Json{{"message", one["message"].toStringOr()},
+                       {"at", isoTime(wallTimeOf(at))},
+                       {"peer", textOrNull("peer")},
+                       {"peerNode", textOrNull("peerNode")}});
   }
   return out;
 }
@@ -157,6 +179,37 @@ Json toJson(const TransitionRecord& record) {
 Json toJson(bson::View document) {
   Json parsed = Json::parse(bson::toRelaxedJson(document), nullptr, false);
   return parsed.is_discarded() ? Json::object() : parsed;
+}
+
+Json rowJson(bson::View row) {
+  Json out = toJson(row);
+  for (const bson::Element& field : row) {
+    if (field.is(bson::Type::kDate)) out[std::string(field.name())] = isoTime(wallTimeOf(field.asDate()));
+    else if (field.is(bson::Type::kDouble)) out[std::string(field.name())] = rounded(field.asDouble());
+  }
+  return out;
+}
+
+Json stepJson(bson::View row) {
+  const auto record = machines::fromBson<TransitionRecord>(row);
+  if (row["unreachable"] || !record.isOK()) return rowJson(row);
+  Json out{{"node", std::string(row["node"].toStringOr())}};
+  out.update(toJson(*record));
+  return out;
+}
+
+Json detailsJson(bson::View reply, const bson::Document& specification) {
+  const auto document = [&](const char* name) {
+    const bson::Element field = reply[name];
+    return field.is(bson::Type::kDocument) ? field.asDocument() : bson::View();
+  };
+  const bool hasMachine = reply["machine"].is(bson::Type::kDocument);
+  return Json{{"row", rowJson(document("row"))},
+              {"state", toJson(document("state"))},
+              {"machine", hasMachine ? toJson(document("machine")) : Json()},
+              {"childSpecification", specification.empty() ? Json() : toJson(specification.view())},
+              {"received", messagesJson(reply["received"])},
+              {"sent", messagesJson(reply["sent"])}};
 }
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }

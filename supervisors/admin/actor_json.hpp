@@ -29,6 +29,16 @@ Json toJson(const machines::MachineOutline& machine);
 Json toJson(const TransitionRecord& record);
 /// A document as relaxed Extended JSON.
 Json toJson(bson::View document);
+
+// What commands answer, for other members' actors, in the forms above. Members that could not be asked have rows
+// {node, path, unreachable}.
+/// A row of `actorTree`.
+Json rowJson(bson::View row);
+/// A row of `transitionLog` with `members`: also with `node`.
+Json stepJson(bson::View row);
+/// A reply of `actorDetails`; `specification` as for `toJson`.
+Json detailsJson(bson::View reply, const bson::Document& specification);
+
 /// Compact text; bytes that are no UTF-8 are replaced.
 std::string dump(const Json& json);
 

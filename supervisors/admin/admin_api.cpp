@@ -1,12 +1,12 @@
 #include "supervisors/admin/admin_api.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "messaging/bson/json.hpp"
 #include "supervisors/admin/actor_json.hpp"
+#include "supervisors/admin/queries.hpp"
 #include "supervisors/admin/web/assets.hpp"
 
 namespace troupe::supervisors {
@@ -16,13 +16,6 @@ namespace {
 /// How long an actor may take to tell about itself before its row is shown alone.
 constexpr auto kInspectTime = std::chrono::milliseconds(1000);
 constexpr size_t kLongestReason = 200;
-
-HttpResponse json(const Json& body, unsigned status = 200) {
-  HttpResponse response;
-  response.status = status;
-  response.body = dump(body) + "\n";
-  return response;
-}
 
 HttpResponse notFound(const std::string& path) {
   return errorResponse(404, ErrorCode::kNoSuchKey, "there is nothing at " + path);
@@ -41,73 +34,6 @@ HttpResponse logInFirst() {
   return response;
 }
 
-Status checkNames(const HttpRequest& request, std::initializer_list<std::string_view> known) {
-  for (const auto& [name, value] : request.query) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return {ErrorCode::kBadValue, "unknown query parameter '" + name + "'"};
-  }
-  return Status::OK();
-}
-
-std::string parameter(const HttpRequest& request, const std::string& name) {
-  const auto found = request.query.find(name);
-  return found == request.query.end() ? "" : found->second;
-}
-
-StatusWith<bool> flag(const HttpRequest& request, const std::string& name, bool absent) {
-  const auto found = request.query.find(name);
-  if (found == request.query.end()) return absent;
-  const std::string& value = found->second;
-  if (value.empty() || value == "1" || value == "true") return true;
-  if (value == "0" || value == "false") return false;
-  return Status(ErrorCode::kBadValue, name + " must be 1 or 0, not '" + value + "'");
-}
-
-StatusWith<size_t> limitOf(const HttpRequest& request, size_t absent) {
-  const std::string text = parameter(request, "limit");
-  if (text.empty()) return absent;
-  size_t limit = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
-  if (error != std::errc() || end != text.data() + text.size())
-    return Status(ErrorCode::kBadValue, "limit must be a number from 0 on, not '" + text + "'");
-  return limit;
-}
-
-struct RowQuery {
-  RowFilter filter;
-  size_t limit = 0;
-  bool tree = false;
-};
-
-StatusWith<RowQuery> readRowQuery(const HttpRequest& request) {
-  TROUPE_TRY(checkNames(request, {"tree", "type", "phase", "under", "sort", "limit"}));
-  RowQuery query;
-  query.filter.type = parameter(request, "type");
-  query.filter.phase = parameter(request, "phase");
-  query.filter.under = parameter(request, "under");
-  query.filter.sort = parameter(request, "sort");
-  if (!query.filter.under.empty() && query.filter.under.front() != '/')
-    return Status(ErrorCode::kBadValue, "under must be a path such as /node/storage");
-  const std::string_view field = std::string_view(query.filter.sort).substr(query.filter.sort.starts_with('-') ? 1 : 0);
-  if (!query.filter.sort.empty() && !isRowField(field))
-    return Status(ErrorCode::kBadValue, "rows have no field '" + std::string(field) + "' to sort by");
-  TROUPE_ASSIGN(query.limit, limitOf(request, 0));
-  TROUPE_ASSIGN(query.tree, flag(request, "tree", false));
-  return query;
-}
-
-StatusWith<TransitionFilter> readTransitionFilter(const HttpRequest& request) {
-  TROUPE_TRY(checkNames(request, {"under", "machine", "instance", "moves", "limit"}));
-  TransitionFilter filter;
-  filter.under = parameter(request, "under");
-  filter.machine = parameter(request, "machine");
-  filter.instance = parameter(request, "instance");
-  TROUPE_ASSIGN(filter.movesOnly, flag(request, "moves", false));
-  TROUPE_ASSIGN(filter.limit, limitOf(request, filter.limit));
-  if (filter.limit == 0) filter.limit = TransitionLog::kRecords;
-  return filter;
-}
-
 /// In a tree, the ancestors of what was found are shown as well, or it would hang in the air.
 std::vector<ActorRow> withAncestors(const Registry& registry, std::vector<ActorRow> rows) {
   std::set<std::string, std::less<>> present;
@@ -118,18 +44,6 @@ std::vector<ActorRow> withAncestors(const Registry& registry, std::vector<ActorR
     if (auto row = registry.row(above)) rows.push_back(std::move(*row));
   }
   return rows;
-}
-
-/// The entry of a child in its supervisor's state document.
-bson::Document specificationOf(bson::View supervisor, const std::string& path) {
-  const std::string name = path.substr(path.rfind('/') + 1);
-  const bson::Element children = supervisor["children"];
-  if (!children.is(bson::Type::kArray)) return {};
-  for (const bson::Element& child : children.asArray()) {
-    if (child.is(bson::Type::kDocument) && child.asDocument()["name"].toStringOr() == name)
-      return bson::Document(child.asDocument());
-  }
-  return {};
 }
 
 constexpr std::string_view kActors = "/actors", kSessionsAbove = "/sessions/", kKill = "/kill";
@@ -176,17 +90,30 @@ Task<HttpResponse> AdminApi::route(HttpRequest request, Identity who) {
   if (request.method != "GET" && request.method != "HEAD")
     co_return methodNotAllowed(below ? "GET, HEAD, POST" : "GET, HEAD");
   if (below) {
-    const Status named = checkNames(request, {});
+    const Status named = checkNames(request, {"node"});
     if (!named.isOK()) co_return errorResponse(named);
-    co_return co_await actor(request.path.substr(kActors.size()));
+    const std::string path = request.path.substr(kActors.size()), member = parameter(request, "node");
+    if (member.empty()) co_return co_await actor(path);
+    co_return co_await actorOfMember(path, member, who.user);
   }
-  if (request.path == kActors) co_return actors(request);
+  if (request.path == kActors) {
+    const auto query = readRowQuery(request);
+    if (!query.isOK()) co_return errorResponse(query.status());
+    if (query->members) co_return co_await actorsOfMembers(*query, who.user);
+    co_return actors(*query);
+  }
+  if (request.path == "/set" && sources_.set) co_return co_await set();
   if (request.path == "/metrics" && sources_.metrics)
     co_return HttpResponse{200, "text/plain; version=0.0.4; charset=utf-8", sources_.metrics(), {}};
   if (request.path == "/status" && sources_.status) co_return json(toJson(sources_.status().view()));
   if (request.path == "/locks" && sources_.locks) co_return locks();
   if (request.path == "/sessions" && sources_.sessions) co_return sessions(request);
-  if (request.path == "/transitions") co_return transitions(request);
+  if (request.path == "/transitions") {
+    const auto query = readStepQuery(request);
+    if (!query.isOK()) co_return errorResponse(query.status());
+    if (query->members) co_return co_await transitionsOfMembers(query->filter, who.user);
+    co_return transitions(query->filter);
+  }
   if (request.path == "/me") {
     co_return json(Json{{"user", who.user}, {"mayAct", who.mayAct}, {"mayKill", who.mayKill}, {"node", node_.name()}});
   }
@@ -239,25 +166,21 @@ HttpResponse AdminApi::killSession(const HttpRequest& request, const Identity& w
   return json(Json{{"ok", true}, {"session", id->toString()}, {"action", "kill"}}, 202);
 }
 
-HttpResponse AdminApi::transitions(const HttpRequest& request) const {
-  const auto filter = readTransitionFilter(request);
-  if (!filter.isOK()) return errorResponse(filter.status());
+HttpResponse AdminApi::transitions(const TransitionFilter& filter) const {
   Json list = Json::array();
-  for (const TransitionRecord& record : node_.transitions().find(*filter)) list.push_back(toJson(record));
+  for (const TransitionRecord& record : node_.transitions().find(filter)) list.push_back(toJson(record));
   return json(Json{{"node", node_.name()},
                    {"at", isoTime(node_.environment().wallNow())},
                    {"dropped", node_.transitions().dropped()},
                    {"transitions", std::move(list)}});
 }
 
-HttpResponse AdminApi::actors(const HttpRequest& request) const {
-  const auto query = readRowQuery(request);
-  if (!query.isOK()) return errorResponse(query.status());
-  auto rows = node_.registry().rows(query->filter);
+HttpResponse AdminApi::actors(const RowQuery& query) const {
+  auto rows = node_.registry().rows(query.filter);
   const size_t total = rows.size();
-  if (query->limit > 0 && rows.size() > query->limit) rows.resize(query->limit);
+  if (query.limit > 0 && rows.size() > query.limit) rows.resize(query.limit);
   Json body{{"node", node_.name()}, {"at", isoTime(node_.environment().wallNow())}, {"total", total}};
-  if (query->tree) {
+  if (query.tree) {
     body["roots"] = toTree(withAncestors(node_.registry(), std::move(rows)));
   } else {
     Json list = Json::array();
@@ -284,22 +207,31 @@ Task<HttpResponse> AdminApi::act(HttpRequest request, Identity who) {
   const std::string name = request.path.substr(slash + 1);
   const auto enabled = flag(request, "enabled", true);
   if (!enabled.isOK()) co_return errorResponse(enabled.status());
-  const auto action = controlActionOf(name == "trace" && !*enabled ? "untrace" : name);
+  const std::string wanted = name == "trace" && !*enabled ? "untrace" : name;
+  const auto action = controlActionOf(wanted);
   if (!action || path.empty()) co_return notFound(request.path);
-  const Status named = checkNames(request, {"enabled", "reason"});
+  const Status named = checkNames(request, {"enabled", "reason", "node"});
   if (!named.isOK()) co_return errorResponse(named);
   if (isForged(request)) co_return forged();
   if (!who.mayAct)
     co_return errorResponse(403, ErrorCode::kUnauthorized,
                             who.user + " may not act: it needs a role such as clusterManager");
+  const std::string why = parameter(request, "reason").substr(0, kLongestReason), member = parameter(request, "node");
+  Json body{{"ok", true}, {"path", path}, {"action", name}};
+  if (name == "trace") body["enabled"] = *enabled;
+  if (!member.empty()) {
+    const auto row = co_await controlOnMember(path, wanted, why, member, who.user);
+    if (sources_.audit) sources_.audit(who.user, name + " " + path + " on " + member, row.status());
+    if (!row.isOK()) co_return errorResponse(row.status());
+    body["node"] = member;
+    body["row"] = row->empty() ? Json() : rowJson(*row);
+    co_return json(body, 202);
+  }
   std::string reason = "asked for by " + (who.user.empty() ? "an operator" : who.user);
-  if (const std::string why = parameter(request, "reason"); !why.empty())
-    reason += ": " + why.substr(0, kLongestReason);
+  if (!why.empty()) reason += ": " + why;
   const Status outcome = co_await controlActor(node_, path, *action, reason);
   if (sources_.audit) sources_.audit(who.user, name + " " + path, outcome);
   if (!outcome.isOK()) co_return errorResponse(outcome);
-  Json body{{"ok", true}, {"path", path}, {"action", name}};
-  if (name == "trace") body["enabled"] = *enabled;
   const auto row = node_.registry().row(path);
   body["row"] = row ? toJson(*row) : Json();
   co_return json(body, 202);

@@ -8,6 +8,7 @@
 #include "actors/kernel/node.hpp"
 #include "supervisors/admin/access.hpp"
 #include "supervisors/admin/http_message.hpp"
+#include "supervisors/admin/queries.hpp"
 #include "supervisors/supervision/supervisor.hpp"
 
 namespace troupe::supervisors {
@@ -24,6 +25,14 @@ struct AdminSources {
   std::function<Status()> ready;                         ///< whether clients are served
   std::function<void(const std::string& user, const std::string& what, const Status& outcome)>
       audit;  ///< an operator acted
+
+  // What concerns all members of a set. Commands are of the database `admin`, and run on this node with the rights of
+  // the user ("name@database"; empty: nobody has to log in).
+  using Reply = StatusWith<bson::Document>;
+  std::function<Task<Reply>(std::string user, bson::Document command)> run;
+  using Rows = StatusWith<std::vector<bson::Document>>;
+  std::function<Task<Rows>(std::string user, bson::Document command)> rows;  ///< of a command that gives a cursor
+  std::function<Task<bson::Document>()> set;                                 ///< commands::pictureOfSet
 };
 
 /// The admin interface without its sockets: one request in, one response out. Thread-safe; lives until the last request
@@ -41,14 +50,23 @@ class AdminApi {
 
  private:
   Task<HttpResponse> route(HttpRequest request, Identity who);
-  HttpResponse actors(const HttpRequest& request) const;
+  HttpResponse actors(const RowQuery& query) const;
   Task<HttpResponse> actor(std::string path);
   Task<HttpResponse> act(HttpRequest request, Identity who);
+
+  // Over the whole set, in member_pages.cpp.
+  Task<HttpResponse> actorsOfMembers(RowQuery query, std::string user) const;
+  Task<HttpResponse> transitionsOfMembers(TransitionFilter filter, std::string user) const;
+  Task<HttpResponse> actorOfMember(std::string path, std::string member, std::string user) const;
+  Task<HttpResponse> set() const;
+  /// Has another member carry the action out, and gives the actor's row there afterwards; empty if it cannot be had.
+  Task<AdminSources::Reply> controlOnMember(std::string path, std::string action, std::string why, std::string member,
+                                            std::string user) const;
   HttpResponse asset(const HttpRequest& request) const;
   HttpResponse locks() const;
   HttpResponse sessions(const HttpRequest& request) const;
   HttpResponse killSession(const HttpRequest& request, const Identity& who) const;
-  HttpResponse transitions(const HttpRequest& request) const;
+  HttpResponse transitions(const TransitionFilter& filter) const;
   HttpResponse readiness() const;
 
   Node& node_;

@@ -1,11 +1,19 @@
 #include "supervisors/admin/admin_endpoint.hpp"
 
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "actors/commands/inspection.hpp"
 #include "actors/commands/lock_inspection.hpp"
 #include "actors/commands/session_choice.hpp"
 #include "actors/commands/session_inspection.hpp"
+#include "actors/commands/set_picture.hpp"
 #include "actors/server/hello_state.hpp"
 #include "actors/server/user_store.hpp"
+#include "actors/transport/run_command.hpp"
 #include "messaging/log/line_limit.hpp"
 #include "supervisors/metrics/link_metrics.hpp"
 #include "supervisors/metrics/node_metrics.hpp"
@@ -15,6 +23,54 @@
 namespace troupe::supervisors {
 
 namespace {
+
+/// What one page may ask its node to tell of all members.
+constexpr auto kCommandTime = std::chrono::seconds(20);
+constexpr size_t kMostBytes = 64 * 1024 * 1024;
+
+/// "name@database" as an identity; the name may have an @ of its own.
+transport::ActAs identityOf(const server::ServerContext& server, const std::string& user) {
+  if (!server.identity.authentication) return transport::ActAs::cluster();
+  const size_t at = user.rfind('@');
+  if (at == std::string::npos) return transport::ActAs::nobody();
+  return transport::ActAs::theUser(user.substr(0, at), user.substr(at + 1));
+}
+
+Task<AdminSources::Reply> runHere(server::ServerContext* server, std::string user, bson::Document command) {
+  transport::CommandOptions options;
+  options.as = identityOf(*server, user);
+  options.timeout = kCommandTime;
+  Node& node = server->node;
+  std::string self = node.name(), database = "admin";
+  const auto reply = co_await transport::runCommand(node, std::move(self), std::move(database), std::move(command),
+                                                    std::move(options));
+  if (!reply.isOK()) co_return reply.status();
+  co_return bson::Document(reply->document());
+}
+
+Task<AdminSources::Rows> rowsHere(server::ServerContext* server, std::string user, bson::Document command) {
+  transport::CursorOptions options;
+  options.command.as = identityOf(*server, user);
+  options.command.timeout = kCommandTime;
+  Node& node = server->node;
+  std::string self = node.name(), database = "admin";
+  auto opened = co_await transport::RemoteCursor::open(node, std::move(self), std::move(database), std::move(command),
+                                                       std::move(options));
+  if (!opened.isOK()) co_return opened.status();
+  const std::unique_ptr<transport::RemoteCursor> cursor = std::move(*opened);
+  std::vector<bson::Document> rows;
+  for (size_t bytes = 0;;) {
+    const auto batch = co_await cursor->next();
+    if (!batch.isOK()) co_return batch.status();
+    if (batch->empty()) co_return rows;
+    for (const bson::View row : *batch) {
+      bytes += static_cast<size_t>(row.size());
+      if (bytes > kMostBytes)
+        co_return Status(ErrorCode::kExceededMemoryLimit, "too many rows for a page: ask for fewer, or by the command");
+      rows.emplace_back(row);
+    }
+  }
+}
 
 AdminSources sourcesOf(server::ServerContext* server, std::shared_ptr<const link::Links> links) {
   AdminSources sources;
@@ -44,6 +100,13 @@ AdminSources sourcesOf(server::ServerContext* server, std::shared_ptr<const link
     return Status(ErrorCode::kHostUnreachable,
                   listener ? "the listener is " + listener->phase : "the listener has not started");
   };
+  sources.run = [server](std::string user, bson::Document command) {
+    return runHere(server, std::move(user), std::move(command));
+  };
+  sources.rows = [server](std::string user, bson::Document command) {
+    return rowsHere(server, std::move(user), std::move(command));
+  };
+  sources.set = [server] { return commands::pictureOfSet(*server); };
   sources.audit = [server](const std::string& user, const std::string& what, const Status& outcome) {
     server->log.info(log::Component::kAdmin, 7001001, "admin", "An operator acted on an actor or a session",
                      bson::doc("user", user, "action", what, "outcome", outcome.isOK() ? "OK" : outcome.toString()));

@@ -38,11 +38,13 @@ unsigned statusFor(ErrorCode code) {
   switch (code) {
     case ErrorCode::kBadValue:
     case ErrorCode::kFailedToParse: return 400;
+    case ErrorCode::kUnauthorized: return 403;
     case ErrorCode::kNoSuchKey: return 404;
     case ErrorCode::kIllegalOperation: return 409;
     case ErrorCode::kHostUnreachable:
     case ErrorCode::kShutdownInProgress:
     case ErrorCode::kInterruptedAtShutdown: return 503;
+    case ErrorCode::kMaxTimeMSExpired:
     case ErrorCode::kExceededTimeLimit: return 504;
     default: return 500;
   }

@@ -24,7 +24,7 @@ struct ActorOptions {
 struct HistoryOptions {
   ServerOption server;
   std::string path, machine, instance;
-  bool moves = false;
+  bool moves = false, all = false;
   int64_t limit = 100;
   bool json = false;
 };
@@ -74,6 +74,7 @@ int history(const HistoryOptions& options) {
   if (!connection) return kExitUnreachable;
   bson::Builder command;
   command.append("transitionLog", 1).append("limit", options.limit).append("moves", options.moves);
+  if (options.all) command.append("members", true);
   if (!options.path.empty()) command.append("path", options.path);
   if (!options.machine.empty()) command.append("machine", options.machine);
   if (!options.instance.empty()) command.append("instance", options.instance);
@@ -106,6 +107,7 @@ void addHistory(ArgumentParser& program) {
   command.add("--machine", &options->machine, "only machines of this kind");
   command.add("--instance", &options->instance, "only this one, by the `_id` of its document");
   command.add("--moves", &options->moves, "only steps that changed a phase or a document");
+  command.add("--all", &options->all, "of all members of the replica set");
   command.add("--limit", &options->limit, "so many of the newest steps (0: all that are known)",
               {.showDefault = true, .least = 0});
   addServerOption(command, options->server);

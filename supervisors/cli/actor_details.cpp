@@ -81,8 +81,12 @@ std::string renderTransitions(const std::vector<bson::Document>& records, bool w
   std::string out;
   for (auto at = records.rbegin(); at != records.rend(); ++at) {
     const bson::View record = *at;
+    if (const auto why = textOf(record, "unreachable"); !why.empty()) {
+      out += textOf(record, "node") + "  " + paint.red("cannot be asked: " + why) + "\n";
+      continue;
+    }
     out += paint.dim(clockTime(record["at"])) + "  ";
-    if (withPath) out += textOf(record, "path") + "  ";
+    if (withPath) out += textOf(record, "node") + textOf(record, "path") + "  ";
     const bool moves = textOf(record, "from") != textOf(record, "to");
     out += textOf(record, "event") + "  " + (moves ? paint.bold(phases(record)) : paint.dim(phases(record)));
     if (const int64_t revision = record["revision"].toInt64(); revision > 0)

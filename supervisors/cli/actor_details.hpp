@@ -13,7 +13,8 @@ namespace troupe::supervisors {
 std::string renderActorDetails(bson::View details, int64_t nowMillis, size_t width, const Paint& paint);
 
 /// The steps of machines as `transitionLog` gives them (newest first), oldest first as one reads a story: when, which
-/// instance, the event, the phases, and below it the messages that went out. `withPath`: more than one actor's.
+/// instance, the event, the phases, and below it the messages that went out. `withPath`: more than one actor's. Members
+/// that could not be asked come last, with the reason.
 std::string renderTransitions(const std::vector<bson::Document>& records, bool withPath, const Paint& paint);
 
 }  // namespace troupe::supervisors

@@ -23,12 +23,19 @@ std::string_view lastPart(std::string_view path) {
   return slash == std::string_view::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
 }
 
-bool isUnwell(std::string_view phase) {
-  return phase == "parked" || phase == "failed" || phase == "restarting" || phase == "ended";
+/// "h:1/storage" of a member's "/node/storage".
+std::string pathInSet(std::string_view node, std::string_view path) {
+  constexpr std::string_view kRoot = "/node";
+  const bool isBelow = path == kRoot || (path.starts_with(kRoot) && path.substr(kRoot.size()).starts_with('/'));
+  return std::string(node) + std::string(isBelow ? path.substr(kRoot.size()) : path);
 }
 
+bool isLost(std::string_view phase) { return phase == "parked" || phase == "failed" || phase == "unreachable"; }
+
+bool isUnwell(std::string_view phase) { return isLost(phase) || phase == "restarting" || phase == "ended"; }
+
 std::string paintedPhase(std::string_view phase, const Paint& paint) {
-  if (phase == "parked" || phase == "failed") return paint.red(phase);
+  if (isLost(phase)) return paint.red(phase);
   return isUnwell(phase) ? paint.yellow(phase) : paint.green(phase);
 }
 
@@ -119,8 +126,24 @@ double sortKey(bson::View row, std::string_view by) {
 
 }  // namespace
 
-StatusWith<Rows> readActorRows(client::Connection& connection) {
-  return readRows(connection, bson::doc("actorTree", 1));
+StatusWith<Rows> readActorRows(client::Connection& connection, bool ofAll) {
+  return readRows(connection, ofAll ? bson::doc("actorTree", 1, "members", true) : bson::doc("actorTree", 1));
+}
+
+Rows treeOfMembers(const Rows& rows) {
+  Rows tree;
+  for (const auto& row : rows) {
+    const std::string_view node = text(row, "node");
+    bson::Builder shown;
+    for (const bson::Element& field : row.view()) {
+      const bool isPath = field.name() == "path" || (field.name() == "parent" && !field.toStringOr().empty());
+      if (isPath) shown.append(field.name(), pathInSet(node, field.toStringOr()));
+      else shown.append(field);
+    }
+    if (const auto why = row["unreachable"]) shown.append("phase", "unreachable").append("lastError", why.toStringOr());
+    tree.push_back(shown.finish());
+  }
+  return tree;
 }
 
 StatusWith<Rows> readRows(client::Connection& connection, bson::View command) {

@@ -9,8 +9,11 @@
 
 namespace troupe::supervisors {
 
-/// The rows of the live actor tree as the server gives them (`actorTree`).
-StatusWith<std::vector<bson::Document>> readActorRows(client::Connection& connection);
+/// The rows of the live actor tree as the server gives them (`actorTree`); `ofAll`: of all members of its set.
+StatusWith<std::vector<bson::Document>> readActorRows(client::Connection& connection, bool ofAll = false);
+/// Rows of several members as one tree: each member's name in place of its "/node". A member that could not be asked is
+/// a row of its own, in the phase "unreachable" and with the reason as its last error.
+std::vector<bson::Document> treeOfMembers(const std::vector<bson::Document>& rows);
 /// All rows of the cursor that a command on `admin` answers with.
 StatusWith<std::vector<bson::Document>> readRows(client::Connection& connection, bson::View command);
 

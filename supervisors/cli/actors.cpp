@@ -23,25 +23,36 @@ struct TreeOptions {
   std::string sort = "rate";
   double interval = 1;
   int64_t count = 0;
+  bool all = false;
   bool json = false;
 };
+
+/// Those of `rows` whose counterparts in `shown` are `root` or below it.
+std::vector<bson::Document> selected(const std::vector<bson::Document>& rows, const std::vector<bson::Document>& shown,
+                                     std::string_view root) {
+  std::vector<bson::Document> found;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (!actorsBelow({shown[i]}, root).empty()) found.push_back(rows[i]);
+  return found;
+}
 
 int tree(const TreeOptions& options) {
   const auto connection = connectOrExplain(options.server);
   if (!connection) return kExitUnreachable;
-  const auto rows = readActorRows(*connection);
+  const auto rows = readActorRows(*connection, options.all);
   if (!rows.isOK()) return complain(rows.status());
+  const std::vector<bson::Document> shown = options.all ? treeOfMembers(*rows) : *rows;
   std::string_view root;
   if (!options.path.empty()) {
-    const auto* row = findActor(*rows, options.path);
+    const auto* row = findActor(shown, options.path);
     if (!row) return complainOfNoActor(options.path);
     root = (*row)["path"].toStringOr();
   }
-  if (options.json) return printJson(actorsBelow(*rows, root));
+  if (options.json) return printJson(selected(*rows, shown, root));
   const Paint paint(isTerminal(STDOUT_FILENO));
   const size_t width = isTerminal(STDOUT_FILENO) ? terminalSize().columns : 200;
-  std::cout << renderActorTree(*rows, width, paint, root);
-  if (root.empty()) std::cout << "\n" << summarizeActors(*rows) << "\n";
+  std::cout << renderActorTree(shown, width, paint, root);
+  if (root.empty()) std::cout << "\n" << summarizeActors(shown) << "\n";
   return kExitDone;
 }
 
@@ -117,6 +128,7 @@ void addTree(ArgumentParser& program) {
   auto& command =
       program.command("tree", "draw the actors of a server as a tree", [options] { return tree(*options); });
   command.add("PATH", &options->path, "only this actor and what is below it");
+  command.add("--all", &options->all, "of all members of the replica set, each below its name");
   addServerOption(command, options->server);
   addJsonOption(command, options->json);
 }
