@@ -12,6 +12,7 @@ import "./locks.mjs";
 import "./machine.mjs";
 import "./restarts.mjs";
 import "./sessions.mjs";
+import "./set.mjs";
 import "./timeline.mjs";
 
 const {values: options} = parseArgs({options: {
