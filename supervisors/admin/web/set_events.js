@@ -69,10 +69,13 @@ function eventsOfMember(moves) {
   const events = [], open = new Map();
   for (const move of [...moves].reverse()) {
     if (move.machine === "fetching" && move.to === "too stale" && move.from !== move.to) events.push(staleEvent(move));
-    if (!kTexts[move.machine] || isQuietStart(move)) continue;
+    if (!kTexts[move.machine]) continue;
+    if (move.from === null && open.has(move.machine)) open.get(move.machine).isCut = true;
+    if (move.from === null) open.delete(move.machine);
+    if (isQuietStart(move)) continue;
     if (isVote(move)) events.push(voteEvent(move));
     if (move.from === move.to) continue;
-    let event = move.from === null ? undefined : open.get(move.machine);
+    let event = open.get(move.machine);
     if (!event) {
       event = {node: move.node, path: move.path, machine: move.machine, began: move.at, first: move, phases: move.from === null ? [] : [move.from]};
       events.push(event);
@@ -85,7 +88,7 @@ function eventsOfMember(moves) {
   }
   return events.map((event) => {
     if (event.text) return event;
-    const text = kTexts[event.machine](event);
+    const text = kTexts[event.machine](event) + (event.isCut ? ", and was cut off" : "");
     return {...event, text, tone: toneOf(event, text), chain: event.phases.join(" → ")};
   });
 }

@@ -18,7 +18,8 @@ function svg(tag, attributes = {}, ...children) {
 const isPrimary = (member) => isReachable(member) && member.state === "PRIMARY";
 
 /** Where each member stands, the same for the same set: {width, height, places: Map(name -> {member, column, x, y}), arrows}. */
-export function layout(members) {
+export function layout(given) {
+  const members = [...given].sort((a, b) => a.id - b.id);
   const byName = new Map(members.map((member) => [member.name, member]));
   const primary = members.find(isPrimary);
   const columns = new Map();
@@ -31,7 +32,7 @@ export function layout(members) {
     return column;
   };
   const byColumn = [];
-  for (const member of [...members].sort((a, b) => a.id - b.id)) (byColumn[columnOf(member)] ??= []).push(member);
+  for (const member of members) (byColumn[columnOf(member)] ??= []).push(member);
   const stacks = byColumn.filter(Boolean);
   const rank = new Map();      // members of a column in the order of their sources: arrows do not cross
   const tall = Math.max(...stacks.map((stack) => stack.length));

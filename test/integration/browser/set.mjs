@@ -45,12 +45,78 @@ async function choose(page, member, path) {
     (await page.locator("#side h2").textContent()) === path.split("/").at(-1) && (await fact(page, "Member").textContent()).startsWith(member.host));
 }
 
+/** What the documentation shows: a set after a step-down, and the machine of a member that is not the page's. */
+export async function showSet(page, server) {
+  page.origin = server.address;
+  await page.goto(server.address);
+  const primary = await open(page, server);
+  await primary.command({replSetStepDown: 60, secondaryCatchUpPeriodSecs: 10});
+  const next = await whole(server);
+  await choose(page, next, "/node/replication/topology");
+  await history(page, next, "is elected primary").first().waitFor();
+  await until("the picture shows it", async () => (await stateOf(page, next)) === "PRIMARY" && (await arrows(page)).length === 2);
+  await page.locator("#side .phase-box.lit").waitFor();
+  await page.evaluate(() => document.activeElement.blur());
+}
+
 test("a node that stands alone says that it is no member of a set", async ({page}) => {
   await page.click("#view-set");
   await until("it says so", async () => (await page.locator("#set-empty").textContent()) === "This node is no member of a set.");
   for (const part of [".set-members", ".set-history", ".stage"]) assert.equal(await page.locator(part).isVisible(), false, part);
   await page.click("#view-tree");
   await row(page, "/node/storage").waitFor();
+});
+
+/** Moves of one machine, newest first, a second apart. */
+function movesOf(node, machine, path, phases, cause = null) {
+  return phases.slice(1).map((to, index) => ({node, machine, path, event: phases[index] === null ? "resumed" : "Next", cause, from: phases[index], to, revision: 0, effects: [],
+    at: new Date(Date.UTC(2026, 0, 1, 0, 0, index)).toISOString()})).reverse();
+}
+
+test("moves from one resting phase to the next are told as one event", async ({page}) => {
+  const told = (machine, phases) => page.evaluate(async (moves) => {
+    const {eventsOf} = await import("/set_events.js");
+    return eventsOf(new Map([["a", moves]]), 100).map((one) => `${one.text} (${one.chain})`);
+  }, movesOf("a", machine, `/node/replication/${machine}`, phases));
+  const follower = ["follower", "dry run", "candidate", "catching up", "draining", "primary"];
+  assert.deepEqual(await told("topology", follower), [`is elected primary (${follower.join(" → ")})`]);
+  assert.deepEqual(await told("topology", ["follower", "dry run", "candidate", "follower"]), ["was not elected (follower → dry run → candidate → follower)"]);
+  assert.deepEqual(await told("topology", ["follower", "dry run", "candidate", "catching up", "follower"]), ["was elected, and steps down (follower → dry run → candidate → catching up → follower)"]);
+  assert.deepEqual(await told("topology", ["primary", "stepping down", "follower", "dry run"]), ["stands for election (follower → dry run)", "steps down (primary → stepping down → follower)"]);
+  assert.deepEqual(await told("topology", [null, "startup", "follower"]), ["joins the set (startup → follower)", "starts without a config (startup)"]);
+  const rollback = ["following", "stopping", "comparing", "entering", "saving", "taking down", "rolling back", "replaying"];
+  assert.deepEqual(await told("rollback", rollback), [`is rolled back: replaying (${rollback.join(" → ")})`]);
+  assert.deepEqual(await told("rollback", [...rollback, "ending", "following"]), [`was rolled back (${[...rollback, "ending", "following"].join(" → ")})`]);
+  assert.deepEqual(await told("rollback", ["following", "stopping", "following"]), ["was not rolled back (following → stopping → following)"]);
+  assert.deepEqual(await told("rollback", ["following", "stopping", "failed"]), ["could not be rolled back (following → stopping → failed)"]);
+  const copy = ["idle", "entering", "choosing", "resetting", "cloning"];
+  assert.deepEqual(await told("initial-sync", copy), [`copies the data: cloning (${copy.join(" → ")})`]);
+  assert.deepEqual(await told("fetching", ["idle", "choosing", "too stale"]), ["is too stale: no source has what it needs next (choosing → too stale)"]);
+  const lives = [movesOf("a", "initial-sync", "/p", [null, "entering", "choosing"]), movesOf("a", "initial-sync", "/p", ["idle", "entering", "choosing"])].flat();
+  const cut = await page.evaluate(async (moves) => (await import("/set_events.js")).eventsOf(new Map([["a", moves]]), 100).map((one) => one.text).sort(), lives);
+  assert.deepEqual(cut, ["copies the data: choosing", "copies the data: choosing, and was cut off"]);
+});
+
+test("seven members and chains of them have their places in the picture", async ({page}) => {
+  const member = (id, syncSource = "", more = {}) => ({name: `m${id}`, id, state: id === 3 ? "PRIMARY" : "SECONDARY", health: 1, syncSource, ...more});
+  const plan = (members) => page.evaluate(async (given) => {
+    const {layout} = await import("/set_picture.js");
+    const {places, arrows, width, height} = layout(given);
+    return {width, height, places: Object.fromEntries([...places].map(([name, {column, x, y}]) => [name, {column, x, y}])), arrows: arrows.map(({from, to}) => `${from.member.name} > ${to.member.name}`).sort()};
+  }, members);
+  const columnsOf = ({places}) => Object.fromEntries(Object.entries(places).map(([name, {column}]) => [name, column]));
+  const seven = [member(0, "m3"), member(1, "m3"), member(2, "m0"), member(3), member(4, "m2"), member(5, "", {state: "DOWN", health: 0}), member(6, "", {state: "ARBITER"})];
+  const shown = await plan(seven);
+  assert.deepEqual(columnsOf(shown), {m0: 1, m1: 1, m2: 2, m3: 0, m4: 3, m5: 1, m6: 1});
+  assert.deepEqual(shown.arrows, ["m0 > m3", "m1 > m3", "m2 > m0", "m4 > m2"]);
+  assert.deepEqual(await plan([...seven].reverse()), shown, "the same for the same set");
+  const spots = Object.values(shown.places);
+  for (const one of spots) {
+    assert.ok(one.x >= 0 && one.y >= 0 && one.x + 226 <= shown.width && one.y + 84 <= shown.height);
+    for (const other of spots) assert.ok(one === other || one.column !== other.column || Math.abs(one.y - other.y) >= 84, "cards do not overlap");
+  }
+  // Nobody leads, and two name each other, as may be for a moment.
+  assert.deepEqual(columnsOf(await plan([member(0, "m1"), member(1, "m0"), member(2, "m2")])), {m0: 1, m1: 0, m2: 0});
 });
 
 test("the picture shows who leads the set, and from whom the others pull", async ({page, server}) => {
