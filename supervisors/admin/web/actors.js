@@ -1,10 +1,13 @@
-// The actors: as a tree, or as a flat table. One grid serves both; rows of the page are kept from one drawing to the next.
+// The actors: as a tree, as a flat table, or as one tree of all members of the set. One grid serves all; rows of the page
+// are kept from one drawing to the next. An actor goes by its key (members.js).
 import {count, element, marked, nameOf, rate, toneOfRow} from "/format.js";
+import {members} from "/members.js";
 import {store} from "/store.js";
 
 const kMostChildren = 200;   // of one actor, before the rest is only counted
 const kMostFlat = 1000;
 const kOpenAtFirst = 12;     // longer branches (connections) begin closed
+const kLevelsAtFirst = 2;    // of the tree of all members
 
 const kColumns = [
   {field: "path", title: "Actor", fill: actorCell},
@@ -21,17 +24,31 @@ export const view = {
   sort: {field: "path", descending: false},
   search: "",
   selected: "",
-  open: new Map(),             // path -> whether the branch is open, where somebody has decided
+  open: new Map(),             // key -> whether the branch is open, where somebody has decided
 };
 
-const drawn = new Map();       // path -> <tr>
+const drawn = new Map();       // key -> <tr>
 let shown = [];                // what is on the page, in order
 let focused = "";
 let select = () => {};
 let enter = () => {};
 
+const ofNode = {
+  rows: () => store.rows, has: (key) => store.byPath.has(key), keyOf: (row) => row.path,
+  here: () => store.rows.length, total: () => store.total, what: () => `${count(store.total)} actors`,
+};
+const ofMembers = {
+  rows: () => members.rows, has: (key) => members.byKey.has(key), keyOf: (row) => row.key,
+  here: () => members.here, total: () => members.total,
+  what: () => `${count(members.total)} actors of ${count(members.set?.members.length ?? 0)} members`,
+};
+/** Whose actors are shown. */
+const source = () => (view.mode === "set" ? ofMembers : ofNode);
+const isTree = () => view.mode !== "table";
+const keyAbove = (key) => key.slice(0, Math.max(0, key.lastIndexOf("/")));
+
 function actorCell(cell, row, item) {
-  const flat = view.mode === "table";
+  const flat = !isTree();
   const key = `${flat}|${row.type}|${view.search}`;
   if (cell.dataset.key !== key) {
     cell.dataset.key = key;
@@ -45,15 +62,16 @@ function actorCell(cell, row, item) {
 }
 
 function phaseCell(cell, row) {
-  if (cell.dataset.key === row.phase + row.phaseMeaning + view.search) return;
-  cell.dataset.key = row.phase + row.phaseMeaning + view.search;
+  const key = [row.phase, row.phaseMeaning, toneOfRow(row), view.search].join("|");
+  if (cell.dataset.key === key) return;
+  cell.dataset.key = key;
   cell.replaceChildren(element("span", {class: "phase", "data-tone": toneOfRow(row), title: row.phaseMeaning}, ...marked(row.phase, view.search)));
 }
 
 function numberCell(get, show, isAlert = () => false) {
   return (cell, row) => {
     const value = get(row);
-    const text = show(value);
+    const text = row.member ? "" : show(value);
     if (cell.textContent !== text) cell.textContent = text;
     cell.classList.toggle("zero", value === 0);
     cell.classList.toggle("alert", isAlert(value));
@@ -61,6 +79,7 @@ function numberCell(get, show, isAlert = () => false) {
 }
 
 function busyCell(cell, row) {
+  if (row.member) return cell.replaceChildren();
   if (!cell.firstChild) cell.append(element("span", {class: "busy"}, element("i"), element("span")));
   const [bar, text] = cell.firstChild.children;
   bar.style.setProperty("--share", row.busyShare);
@@ -69,7 +88,7 @@ function busyCell(cell, row) {
 }
 
 function restartCell(cell, row) {
-  const text = row.restartLimit > 0 ? `${row.restarts} of ${row.restartLimit}` : "–";
+  const text = row.member ? "" : row.restartLimit > 0 ? `${row.restarts} of ${row.restartLimit}` : "–";
   if (cell.textContent !== text) cell.textContent = text;
   cell.classList.toggle("zero", row.restarts === 0);
   cell.classList.toggle("alert", row.restarts > 0);
@@ -79,50 +98,53 @@ function compare(a, b) {
   const {field, descending} = view.sort;
   const x = a[field], y = b[field];
   const order = typeof x === "number" ? x - y : String(x).localeCompare(String(y), "en", {numeric: true});
-  if (order !== 0) return descending ? -order : order;
-  return a.path.localeCompare(b.path, "en", {numeric: true});
+  if (order !== 0 && !a.member) return descending ? -order : order;
+  return a.member ? a.member.id - b.member.id : a.path.localeCompare(b.path, "en", {numeric: true});
 }
 
 function matches(row) {
-  return [row.path, row.type, row.phase, row.lastError].some((text) => text.toLowerCase().includes(view.search));
+  return [source().keyOf(row), row.type, row.phase, row.lastError].some((text) => text.toLowerCase().includes(view.search));
 }
 
-/** Children by the nearest ancestor that has a row. */
+/** Children by the key of the nearest ancestor that has a row. */
 function nest(rows) {
+  const {keyOf, has} = source();
   const below = new Map();
   for (const row of rows) {
-    let above = row.path.slice(0, row.path.lastIndexOf("/"));
-    while (above && !store.byPath.has(above)) above = above.slice(0, above.lastIndexOf("/"));
+    let above = keyAbove(keyOf(row));
+    while (above && !has(above)) above = keyAbove(above);
     if (!below.has(above)) below.set(above, []);
     below.get(above).push(row);
   }
   return below;
 }
 
-function isOpen(path, children) {
+function isOpen(key, children, depth) {
   if (view.search) return true;
-  return view.open.get(path) ?? children.length <= kOpenAtFirst;
+  return view.open.get(key) ?? (children.length <= kOpenAtFirst && (view.mode !== "set" || depth < kLevelsAtFirst));
 }
 
 function treeItems() {
-  let rows = store.rows;
+  const {keyOf} = source();
+  let rows = source().rows();
   if (view.search) {
     const wanted = new Set();
     for (const row of rows.filter(matches))
-      for (let path = row.path; path; path = path.slice(0, path.lastIndexOf("/"))) wanted.add(path);
-    rows = rows.filter((row) => wanted.has(row.path));
+      for (let key = keyOf(row); key; key = keyAbove(key)) wanted.add(key);
+    rows = rows.filter((row) => wanted.has(keyOf(row)));
   }
   const below = nest(rows);
   const items = [];
   const visit = (above, depth) => {
     const siblings = [...(below.get(above) ?? [])].sort(compare);
     siblings.slice(0, kMostChildren).forEach((row, index) => {
-      const children = below.get(row.path) ?? [];
-      const open = children.length > 0 && isOpen(row.path, children);
-      items.push({path: row.path, row, depth, children: children.length, open, position: index + 1, siblings: siblings.length});
-      if (open) visit(row.path, depth + 1);
+      const key = keyOf(row);
+      const children = below.get(key) ?? [];
+      const open = children.length > 0 && isOpen(key, children, depth);
+      items.push({key, row, depth, children: children.length, open, position: index + 1, siblings: siblings.length});
+      if (open) visit(key, depth + 1);
     });
-    if (siblings.length > kMostChildren) items.push({more: siblings.length - kMostChildren, path: `${above}//more`, depth});
+    if (siblings.length > kMostChildren) items.push({more: siblings.length - kMostChildren, key: `${above}//more`, depth});
   };
   visit("", 0);
   return items;
@@ -130,18 +152,18 @@ function treeItems() {
 
 function flatItems() {
   const rows = (view.search ? store.rows.filter(matches) : [...store.rows]).sort(compare);
-  const items = rows.slice(0, kMostFlat).map((row) => ({path: row.path, row, depth: 0, children: 0, open: false}));
-  if (rows.length > kMostFlat) items.push({more: rows.length - kMostFlat, path: "//more", depth: 0});
+  const items = rows.slice(0, kMostFlat).map((row) => ({key: row.path, row, depth: 0, children: 0, open: false}));
+  if (rows.length > kMostFlat) items.push({more: rows.length - kMostFlat, key: "//more", depth: 0});
   return items;
 }
 
 function rowFor(item) {
-  let tr = drawn.get(item.path);
+  let tr = drawn.get(item.key);
   if (!tr) {
-    tr = element("tr", {"data-path": item.path, tabindex: "-1", role: "row"});
+    tr = element("tr", {"data-path": item.key, tabindex: "-1", role: "row"});
     for (const column of kColumns)
       tr.append(element("td", {role: "gridcell", class: [column.number ? "number" : "", column.class ?? ""].join(" ").trim() || null}));
-    drawn.set(item.path, tr);
+    drawn.set(item.key, tr);
   }
   return tr;
 }
@@ -157,23 +179,24 @@ function setOrRemove(node, name, value) {
 }
 
 function fill(tr, item) {
-  const tree = view.mode === "tree";
+  const tree = isTree();
   setOrRemove(tr, "aria-level", tree ? item.depth + 1 : null);
   setOrRemove(tr, "aria-posinset", tree ? item.position : null);
   setOrRemove(tr, "aria-setsize", tree ? item.siblings : null);
   setOrRemove(tr, "aria-expanded", tree && item.children > 0 ? item.open : null);
-  setOrRemove(tr, "aria-selected", item.path === view.selected);
+  setOrRemove(tr, "aria-selected", item.key === view.selected);
+  tr.classList.toggle("member", Boolean(item.row.member));
   kColumns.forEach((column, index) => column.fill(tr.children[index], item.row, item));
 }
 
 export function draw() {
-  shown = view.mode === "tree" ? treeItems() : flatItems();
+  shown = isTree() ? treeItems() : flatItems();
   const body = document.getElementById("rows");
-  const present = new Set(shown.map((item) => item.path));
-  for (const [path, tr] of drawn) {
-    if (present.has(path)) continue;
+  const present = new Set(shown.map((item) => item.key));
+  for (const [key, tr] of drawn) {
+    if (present.has(key)) continue;
     tr.remove();
-    drawn.delete(path);
+    drawn.delete(key);
   }
   body.querySelectorAll(".more").forEach((tr) => tr.remove());
   let at = body.firstChild;
@@ -183,20 +206,20 @@ export function draw() {
     if (tr === at) at = at.nextSibling;
     else body.insertBefore(tr, at);
   }
-  if (!present.has(focused)) focused = present.has(view.selected) ? view.selected : shown[0]?.path ?? "";
-  for (const [path, tr] of drawn) setOrRemove(tr, "tabindex", path === focused ? 0 : -1);
+  if (!present.has(focused)) focused = present.has(view.selected) ? view.selected : shown[0]?.key ?? "";
+  for (const [key, tr] of drawn) setOrRemove(tr, "tabindex", key === focused ? 0 : -1);
   const empty = document.getElementById("empty");
   empty.hidden = shown.length > 0;
   empty.textContent = view.search ? `No actor matches “${view.search}”.` : "No actors.";
-  const found = shown.filter((item) => item.row && (!view.search || matches(item.row))).length;
-  const hidden = store.total > store.rows.length ? `; the first ${count(store.rows.length)} are here` : "";
-  const text = view.search ? `${count(found)} of ${count(store.total)} actors match` : `${count(store.total)} actors${hidden}`;
+  const found = shown.filter((item) => item.row && !item.row.member && (!view.search || matches(item.row))).length;
+  const hidden = source().total() > source().here() ? `; the first ${count(source().here())} are here` : "";
+  const text = view.search ? `${count(found)} of ${source().what()} match` : `${source().what()}${hidden}`;
   const footer = document.getElementById("count");
   if (footer.textContent !== text) footer.textContent = text;
 }
 
-export function flash(path) {
-  const tr = drawn.get(path);
+export function flash(key) {
+  const tr = drawn.get(key);
   if (!tr) return;
   tr.classList.remove("flash");
   void tr.offsetWidth;  // lets the animation begin again
@@ -224,58 +247,59 @@ function sortBy(column) {
 export function setMode(mode) {
   view.mode = mode;
   const table = document.getElementById("actors");
-  table.setAttribute("role", mode === "tree" ? "treegrid" : "grid");
+  table.setAttribute("role", isTree() ? "treegrid" : "grid");
+  table.setAttribute("aria-label", mode === "set" ? "Actors of all members" : "Actors");
   draw();
 }
 
 /** Opens the branches above an actor, so that it can be seen. */
-export function reveal(path) {
-  for (let above = path.slice(0, path.lastIndexOf("/")); above; above = above.slice(0, above.lastIndexOf("/"))) view.open.set(above, true);
+export function reveal(key) {
+  for (let above = keyAbove(key); above; above = keyAbove(above)) view.open.set(above, true);
   draw();
-  drawn.get(path)?.scrollIntoView({block: "nearest"});
+  drawn.get(key)?.scrollIntoView({block: "nearest"});
 }
 
-export function focusRow(path = focused) {
-  const tr = drawn.get(path);
+export function focusRow(key = focused) {
+  const tr = drawn.get(key);
   if (!tr) return;
-  focused = path;
-  for (const [other, row] of drawn) setOrRemove(row, "tabindex", other === path ? 0 : -1);
+  focused = key;
+  for (const [other, row] of drawn) setOrRemove(row, "tabindex", other === key ? 0 : -1);
   tr.focus();
   tr.scrollIntoView({block: "nearest"});
 }
 
-function toggle(path, open) {
-  view.open.set(path, open);
+function toggle(key, open) {
+  view.open.set(key, open);
   draw();
 }
 
 function move(to) {
   const item = shown[to];
   if (!item || item.more) return;
-  select(item.path);
-  focusRow(item.path);
+  select(item.key);
+  focusRow(item.key);
 }
 
 function keyPressed(event) {
   const tr = event.target.closest("tr[data-path]");
   if (!tr || event.ctrlKey || event.metaKey || event.altKey) return;
-  const index = shown.findIndex((item) => item.path === tr.dataset.path);
+  const index = shown.findIndex((item) => item.key === tr.dataset.path);
   const item = shown[index];
   if (!item) return;
-  const tree = view.mode === "tree";
+  const tree = isTree();
   const keys = {
     ArrowDown: () => move(index + 1),
     ArrowUp: () => move(index - 1),
     Home: () => move(0),
     End: () => move(shown.findLastIndex((one) => !one.more)),
-    ArrowRight: () => tree && item.children > 0 && (item.open ? move(index + 1) : toggle(item.path, true)),
+    ArrowRight: () => tree && item.children > 0 && (item.open ? move(index + 1) : toggle(item.key, true)),
     ArrowLeft: () => {
       if (!tree) return;
-      if (item.open && !view.search) toggle(item.path, false);
+      if (item.open && !view.search) toggle(item.key, false);
       else move(shown.findLastIndex((one, i) => i < index && one.depth < item.depth));
     },
-    Enter: () => { select(item.path); enter(); },
-    " ": () => select(item.path),
+    Enter: () => { select(item.key); enter(); },
+    " ": () => select(item.key),
   };
   if (!keys[event.key]) return;
   event.preventDefault();
@@ -289,10 +313,10 @@ export function begin(handlers) {
   body.addEventListener("click", (event) => {
     const tr = event.target.closest("tr[data-path]");
     if (!tr) return;
-    const path = tr.dataset.path;
-    if (event.target.closest(".twist")) return toggle(path, tr.getAttribute("aria-expanded") !== "true");
-    select(path);
-    focusRow(path);
+    const key = tr.dataset.path;
+    if (event.target.closest(".twist")) return toggle(key, tr.getAttribute("aria-expanded") !== "true");
+    select(key);
+    focusRow(key);
   });
   body.addEventListener("dblclick", (event) => {
     const tr = event.target.closest("tr[aria-expanded]");

@@ -25,8 +25,9 @@ export function toneOf(phase) {
   return "good";
 }
 
-/** Before its first life an actor waits for its turn to start; later, waiting is what a healthy one may well do. */
+/** A row may bring its own. Before its first life an actor waits for its turn to start; later, waiting is what a healthy one may well do. */
 export function toneOfRow(row) {
+  if (row.tone) return row.tone;
   return row.incarnation === 0 && row.phase === "waiting" ? "warn" : toneOf(row.phase);
 }
 

@@ -2,7 +2,9 @@
 import * as actors from "/actors.js";
 import {bytes, count, duration, element, nameOf, rate} from "/format.js";
 import * as locks from "/locks.js";
+import * as members from "/members.js";
 import * as sessions from "/sessions.js";
+import * as setView from "/set_view.js";
 import * as side from "/side.js";
 import {act, begin, on, store} from "/store.js";
 import * as timeline from "/timeline.js";
@@ -13,20 +15,29 @@ const byId = (id) => document.getElementById(id);
 // --- selection: kept in the address, so that a link leads to an actor
 
 function showAddress() {
-  const path = actors.view.selected;
-  const place = inActors() ? path : mode();
+  const key = actors.view.selected;
+  const place = inSet() ? `set${key && `/${key}`}` : inActors() ? key : mode();
   history.replaceState(null, "", place ? `#${place}` : location.pathname);
-  const name = inActors() ? path && nameOf(path) : kOtherViews[mode()].title;
+  const name = inActors() ? (key && nameOf(key)) || (inSet() ? "Set" : "") : kOtherViews[mode()].title;
   document.title = name ? `${name} · Troupe` : "Troupe";
 }
 
-function select(path) {
-  if (actors.view.selected === path) return;
-  actors.view.selected = path;
+/** `key`: see members.js; in all views but the one of the set, a path. */
+function select(key) {
+  if (actors.view.selected === key) return;
+  actors.view.selected = key;
   showAddress();
-  if (path) actors.reveal(path);
+  if (key) actors.reveal(key);
   else actors.draw();
-  side.show(path);
+  if (inSet()) setView.draw(key);
+  side.show(key);
+}
+
+/** What is selected goes along from view to view, as far as it is there. */
+function selectedIn(wanted) {
+  const key = actors.view.selected;
+  if (wanted === "set") return members.keyAmongMembers(key);
+  return members.isOwn(key) ? members.pathOf(key) : "";
 }
 
 // --- actions
@@ -46,11 +57,16 @@ function toast(text, tone = "") {
   setTimeout(() => line.remove(), kToastMs);
 }
 
-function confirmed(path, action) {
+function titleOf(key) {
+  const node = members.nodeOf(key);
+  return node ? `${members.pathOf(key)} on ${node}` : key;
+}
+
+function confirmed(what, action) {
   const {title, go, text} = kActions[action];
   const dialog = byId("confirm");
   byId("confirm-title").textContent = title;
-  byId("confirm-path").textContent = path;
+  byId("confirm-path").textContent = what;
   byId("confirm-text").textContent = text;
   byId("confirm-go").textContent = go;
   byId("confirm-reason").value = "";
@@ -60,16 +76,16 @@ function confirmed(path, action) {
   return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "go"), {once: true}));
 }
 
-async function perform(path, action) {
-  if (!(await confirmed(path, action))) return;
+async function perform(key, action) {
+  if (!(await confirmed(titleOf(key), action))) return;
   const reason = byId("confirm-reason").value.trim();
-  const options = reason ? {reason} : {};
-  if (action === "untrace") options.enabled = "0";
+  const node = members.askedNode(key);
+  const options = {...(reason && {reason}), ...(node && {node}), ...(action === "untrace" && {enabled: "0"})};
   try {
-    await act(path, action === "untrace" ? "trace" : action, options);
-    if (action === "trace") side.traced.add(path);
-    if (action === "untrace") side.traced.delete(path);
-    toast(`${kActions[action].go}: ${path}`);
+    await act(members.pathOf(key), action === "untrace" ? "trace" : action, options);
+    if (action === "trace" || action === "untrace") side.setTraced(key, action === "trace");
+    toast(`${kActions[action].go}: ${titleOf(key)}`);
+    if (inSet()) members.refresh();
     side.update();
   } catch (failure) {
     toast(`${kActions[action].go} did not work: ${failure.message}`, "bad");
@@ -77,15 +93,17 @@ async function perform(path, action) {
 }
 
 function performByKey(names) {
-  const row = store.byPath.get(actors.view.selected);
-  if (!row || !inActors()) return;
+  const row = members.rowOf(actors.view.selected);
+  if (!row || row.member || !inActors()) return;
   const action = side.actionsFor(row).find((one) => names.includes(one.name));
   if (!action) return;
   if (action.off) toast(action.off, "bad");
-  else perform(row.path, action.name);
+  else perform(actors.view.selected, action.name);
 }
 
 // --- search and view
+
+const kLocalModes = ["tree", "table"];
 
 // Views other than the actors; each searches in what it shows.
 const kOtherViews = {
@@ -93,8 +111,9 @@ const kOtherViews = {
   sessions: {title: "Sessions", placeholder: "Search session, user, operation", search: sessions.setSearch},
   timeline: {title: "Timeline", placeholder: "Search the events of this trace", search: timeline.setSearch},
 };
-const kModes = ["tree", "table", "locks", "sessions", "timeline"];
+const kModes = ["tree", "table", "set", "locks", "sessions", "timeline"];
 const inActors = () => !kOtherViews[document.body.dataset.view];
+const inSet = () => document.body.dataset.view === "set";
 const inTimeline = () => document.body.dataset.view === "timeline";
 const mode = () => (inActors() ? actors.view.mode : document.body.dataset.view);
 const nextMode = (by = 1) => kModes[(kModes.indexOf(mode()) + by + kModes.length) % kModes.length];
@@ -116,11 +135,15 @@ function setMode(wanted) {
     byId("search").value = "";
     search("");
   }
+  const selected = kOtherViews[wanted] ? actors.view.selected : selectedIn(wanted);
   document.body.dataset.view = wanted;
   byId("search").placeholder = kOtherViews[wanted]?.placeholder ?? "Search path, type, phase, error";
   locks.show(wanted === "locks");
   sessions.show(wanted === "sessions");
+  members.show(inSet());
   if (inActors()) actors.setMode(wanted);
+  if (inActors()) select(selected);
+  if (inSet()) setView.draw(selected);
   showAddress();
 }
 
@@ -213,13 +236,18 @@ function drawTiles() {
 function fromAddress() {
   const path = decodeURIComponent(location.hash.slice(1));
   if (kOtherViews[path]) return setMode(path);
+  if (path === "set" || path.startsWith("set/")) {
+    setMode("set");
+    return select(path.slice("set/".length));
+  }
   if (!path.startsWith("/")) return;
-  if (!inActors()) setMode(actors.view.mode);
+  if (!inActors() || inSet()) setMode(kLocalModes.includes(actors.view.mode) ? actors.view.mode : "tree");
   select(path);
 }
 
 on("rows", () => {
   byId("node").textContent = store.node;
+  if (inSet()) return;         // what is shown is read elsewhere
   actors.draw();
   side.update();
 });
@@ -229,10 +257,17 @@ on("live", () => {
   live.dataset.state = store.live;
   live.textContent = {live: "live", lost: "connection lost, trying again", connecting: "connecting"}[store.live];
 });
-on("events", (event) => (event.kind === "phase" ? side.phaseChanged(event) : actors.flash(event.path)));
+on("events", (event) => (event.kind === "phase" ? side.phaseChanged(event) : actors.flash(inSet() ? members.keyAmongMembers(event.path) : event.path)));
 
 actors.begin({select, enter: () => byId("side").focus()});
 side.begin({select, act: perform});
+setView.begin({select});
+members.begin(() => {
+  select(members.keyAmongMembers(actors.view.selected));  // it may have been selected before they were known
+  actors.draw();
+  setView.draw(actors.view.selected);
+  side.update();
+});
 byId("search").addEventListener("input", (event) => search(event.target.value));
 sessions.begin({toast, confirm: async (id) => (await confirmed(id, "kill")) ? {reason: byId("confirm-reason").value.trim()} : null});
 timeline.begin({show: () => setMode("timeline")});

@@ -1,19 +1,22 @@
 // The panel beside the actors: what is known of the selected one, or what has happened lately.
 import {ago, clock, count, duration, element, json, nameOf, rate, toneOf, toneOfRow} from "/format.js";
 import {makeDiagram} from "/machine.js";
+import {memberPanel} from "/member_panel.js";
+import {askedNode, isOwn, members, nodeOf, pathOf, rowOf} from "/members.js";
 import {details, moves, store} from "/store.js";
 
 const kMostEvents = 100;
 const kOwnEvents = 12;
+const kRemoteSteps = 6;
 
 let handlers = {};
-let current = "";
-let shownDetails = null;
-let shownMoves = {path: "", list: []};
+let current = "";            // the key of what is selected (members.js)
+let shownDetails = null;     // and the key of their actor
+let shownMoves = {key: "", list: []};
 let askedFor = 0;
 let diagram = null;          // of the shown actor, if it carries out a machine; kept from one drawing to the next
 const closedSections = new Set(["specification"]);
-export const traced = new Set();
+const traced = new Set();
 
 function panel() {
   return document.getElementById("side");
@@ -40,14 +43,23 @@ function drawActivity() {
       element("div", {class: "activity"}, list));
 }
 
-function crumbs(path) {
-  const parts = path.split("/").slice(1, -1);
-  const out = element("nav", {class: "crumbs", "aria-label": "Place in the tree"}, "/");
+function crumbs(key) {
+  const node = nodeOf(key), parts = pathOf(key).split("/").slice(1, -1);
+  const out = element("nav", {class: "crumbs", "aria-label": "Place in the tree"},
+                      node ? element("button", {type: "button", class: "on-member", onclick: () => handlers.select(node)}, node) : null, "/");
   parts.forEach((part, index) => {
-    const target = "/" + parts.slice(0, index + 1).join("/");
+    const target = `${node}/${parts.slice(0, index + 1).join("/")}`;
     out.append(element("button", {type: "button", onclick: () => handlers.select(target)}, part), "/");
   });
   return out;
+}
+
+/** By the path alone an actor of this node is the same in each view. */
+const tracedName = (key) => (isOwn(key) ? pathOf(key) : key);
+export const isTraced = (key) => traced.has(tracedName(key));
+export function setTraced(key, on) {
+  if (on) traced.add(tracedName(key));
+  else traced.delete(tracedName(key));
 }
 
 export function actionsFor(row) {
@@ -58,7 +70,7 @@ export function actionsFor(row) {
   return [
     {name: "restart", title: "Restart", off: why || (aside ? "it is set aside: resume it" : "")},
     aside ? {name: "resume", title: "Resume", off: why} : {name: "park", title: "Park", off: why},
-    traced.has(row.path) ? {name: "untrace", title: "Stop tracing", off: store.mayAct ? "" : why}
+    isTraced(row.key ?? row.path) ? {name: "untrace", title: "Stop tracing", off: store.mayAct ? "" : why}
                          : {name: "trace", title: "Trace", off: !store.mayAct ? why : aside ? "it does not run" : ""},
   ];
 }
@@ -66,9 +78,9 @@ export function actionsFor(row) {
 function header(row) {
   const buttons = actionsFor(row).map((action) => element("button", {
     type: "button", "data-action": action.name, disabled: Boolean(action.off), title: action.off || null,
-    onclick: () => handlers.act(row.path, action.name)}, action.title));
+    onclick: () => handlers.act(current, action.name)}, action.title));
   return element("header", {},
-      element("div", {class: "top"}, element("div", {}, crumbs(row.path), element("h2", {}, nameOf(row.path))),
+      element("div", {class: "top"}, element("div", {}, crumbs(current), element("h2", {}, nameOf(row.path))),
               element("button", {type: "button", class: "close", "aria-label": "Close the details", title: "Close (Esc)", onclick: () => handlers.select("")}, "×")),
       element("p", {class: "meaning"}, element("span", {class: "phase", "data-tone": toneOfRow(row)}, row.phase), row.phaseMeaning,
               element("span", {class: "faint"}, "for ", ago(row.phaseSince, ""))),
@@ -92,6 +104,7 @@ function facts(row) {
     fact("Last message", row.lastMessage || "–"),
   ];
   if (row.strategy) list.push(fact("Strategy", row.strategy));
+  if (nodeOf(current)) list.unshift(fact("Member", nodeOf(current), isOwn(current) ? "this node" : ""));
   if (row.documentId) list.push(fact("Document", row.documentId, `revision ${row.documentRevision}`));
   return element("dl", {class: "facts"}, ...list);
 }
@@ -103,13 +116,20 @@ function section(id, title, note, ...content) {
   return element("section", {"data-section": id}, box);
 }
 
+/** The phases it went through, oldest first: of an actor of another member, as its moves tell. */
+function stepsOf(row) {
+  if (isOwn(current)) return store.steps.get(row.path) ?? [];
+  if (shownMoves.key !== current) return [];
+  return shownMoves.list.filter((move) => move.to && move.to !== move.from).slice(0, kRemoteSteps).reverse().map((move) => ({phase: move.to, at: move.at}));
+}
+
 function machineSection(row) {
-  const machine = shownDetails?.row.path === row.path ? shownDetails.machine : null;
+  const machine = shownDetails?.key === current ? shownDetails.machine : null;
   if (!machine) return null;
   diagram ??= makeDiagram();
   diagram.box ??= section("machine", "Machine", machine.name, diagram.node);
   diagram.update(machine, row.phase);
-  diagram.showSteps(store.steps.get(row.path) ?? []);
+  diagram.showSteps(stepsOf(row));
   return diagram.box;
 }
 
@@ -120,7 +140,7 @@ function messageList(title, messages, direction) {
 }
 
 function sections(row) {
-  const known = shownDetails?.row.path === row.path ? shownDetails : null;
+  const known = shownDetails?.key === current ? shownDetails : null;
   const own = store.events.filter((event) => event.path === row.path).slice(0, kOwnEvents);
   const out = [];
   if (known) {
@@ -129,6 +149,7 @@ function sections(row) {
                      element("div", {class: "messages"}, messageList("Received", known.received, "from"), messageList("Sent", known.sent, "to"))));
     if (known.childSpecification) out.push(section("specification", "Child specification", "how its supervisor keeps it", json(known.childSpecification)));
   }
+  if (!isOwn(current)) return out;  // events come from this node alone
   out.push(section("history", "History", "since this page was opened",
                    own.length ? element("ol", {class: "log"}, ...own.map((event) => eventLine(event, false))) : element("p", {}, "nothing has happened to it")));
   return out;
@@ -142,8 +163,8 @@ function moveLine(move) {
       element("span", {class: "where"}, [move.cause && `from ${move.cause}`, ...move.effects, move.outcome].filter(Boolean).join(", ")));
 }
 
-function movesSection(path) {
-  if (shownMoves.path !== path || !shownMoves.list.length) return null;
+function movesSection() {
+  if (shownMoves.key !== current || !shownMoves.list.length) return null;
   return section("moves", "Moves of its machine", "newest first, also from before this page was opened",
                  element("ol", {class: "log", id: "moves"}, ...shownMoves.list.map(moveLine)));
 }
@@ -165,15 +186,17 @@ export function draw() {
 }
 
 function drawContent(side) {
-  const row = store.byPath.get(current);
+  const row = rowOf(current);
   if (!current) return drawActivity();
+  if (row?.member) return place(side, memberPanel(row, handlers.select));
   if (!row) {
-    const gone = element("header", {}, crumbs(current), element("h2", {}, nameOf(current)),
-                         element("p", {class: "meaning"}, "This actor is not in the tree any more."));
-    return place(side, [gone, movesSection(current)].filter(Boolean));
+    const reason = rowOf(nodeOf(current))?.lastError;
+    const text = nodeOf(current) && !members.set ? "Reading the set …" : reason ? `Its member is out of reach: ${reason}` : "This actor is not in the tree any more.";
+    const gone = element("header", {}, crumbs(current), element("h2", {}, nameOf(current)), element("p", {class: "meaning"}, text));
+    return place(side, [gone, movesSection()].filter(Boolean));
   }
   const error = row.lastError ? element("div", {class: "error", role: "note"}, element("strong", {}, "Last error"), row.lastError) : null;
-  place(side, [header(row), error, machineSection(row), facts(row), movesSection(row.path), ...sections(row)].filter(Boolean));
+  place(side, [header(row), error, machineSection(row), facts(row), movesSection(), ...sections(row)].filter(Boolean));
 }
 
 /** Like replaceChildren, but what is there already stays untouched, with its focus and the pointer over it. */
@@ -184,9 +207,9 @@ function place(parent, nodes) {
 
 /** A machine that is looked at is drawn in its new phase at once; all else waits for the next reading. */
 export function phaseChanged(event) {
-  const row = store.byPath.get(event.path);
-  const machine = shownDetails?.row.path === event.path ? shownDetails.machine : null;
-  if (event.path !== current || !row || !machine) return;
+  const row = rowOf(current);
+  const machine = shownDetails?.key === current ? shownDetails.machine : null;
+  if (!isOwn(current) || event.path !== pathOf(current) || !row || !machine) return;
   const phase = machine.phases.find((one) => one.name === event.detail);
   Object.assign(row, {phase: event.detail, phaseMeaning: phase?.meaning ?? "", phaseSince: event.at});
   if (!inUse()) draw();
@@ -206,16 +229,18 @@ export async function update() {
     return;
   }
   const asked = ++askedFor;
-  const path = current;
-  const [found, list] = await Promise.all([store.byPath.has(path) ? details(path).catch(() => null) : null, moves(path).catch(() => null)]);
-  if (asked !== askedFor || path !== current) return;
-  if (found) shownDetails = found;
-  if (list) shownMoves = {path, list};
+  const key = current, path = pathOf(key), node = askedNode(key);
+  if (path) {
+    const [found, list] = await Promise.all([rowOf(key) ? details(path, node).catch(() => null) : null, moves(path, node).catch(() => null)]);
+    if (asked !== askedFor || key !== current) return;
+    if (found) shownDetails = {...found, key};
+    if (list) shownMoves = {key, list};
+  }
   if (!inUse()) draw();
 }
 
-export function show(path) {
-  current = path;
+export function show(key) {
+  current = key;
   diagram = null;
   panel().scrollTop = 0;
   draw();

@@ -37,7 +37,8 @@ function tell(what, news) {
   for (const listener of listeners.get(what) ?? []) listener(news);
 }
 
-async function getJson(address) {
+/** Throws with the server's reason. */
+export async function getJson(address) {
   const response = await fetch(address, {headers: {Accept: "application/json"}});
   const body = await response.json();
   if (!response.ok) throw new Error(body.error?.message ?? `${address}: ${response.status}`);
@@ -48,15 +49,16 @@ export function actorAddress(path) {
   return "/actors" + path.split("/").map(encodeURIComponent).join("/");
 }
 
-export function details(path) {
-  return getJson(actorAddress(path));
+/** `node`: the member whose actor it is; undefined: this node. The same holds below. */
+export function details(path, node) {
+  return getJson(actorAddress(path) + (node ? `?${new URLSearchParams({node})}` : ""));
 }
 
 /** What the machine of an actor did, newest first: also of one that has ended, and in earlier lives of the node. */
-export async function moves(path) {
-  const query = new URLSearchParams({under: path, moves: 1, limit: kKnownMoves});
+export async function moves(path, node) {
+  const query = new URLSearchParams({under: path, moves: 1, limit: kKnownMoves, ...(node ? {members: 1} : {})});
   const body = await getJson(`/transitions?${query}`);
-  return body.transitions.filter((one) => one.path === path);
+  return body.transitions.filter((one) => one.path === path && !one.unreachable && (!node || one.node === node));
 }
 
 /** Holders and waiters of every locked resource. */

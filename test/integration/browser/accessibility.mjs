@@ -9,7 +9,7 @@ const kAxe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.m
 const kRules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
 /** One line for each rule that is broken: its name, what it asks for, and where. */
-async function broken(page) {
+export async function broken(page) {
   await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished.catch(() => {}))));  // colours half faded in are nobody's
   await page.evaluate(kAxe);  // not as a script of the page, whose policy allows its own only
   const {violations} = await page.evaluate((values) => window.axe.run(document, {runOnly: {type: "tag", values}}), kRules);

@@ -2,6 +2,7 @@
 //   node admin_page.mjs [--filter TEXT]
 //   node admin_page.mjs --screenshot FILE [--dark] [--url http://localhost:PORT[/#PATH]]    a picture of a running node
 //   node admin_page.mjs --screenshot FILE [--dark] --trace FILE                             a picture of a timeline
+//   node admin_page.mjs --screenshot FILE [--dark] --set                                    a picture of a set after a step-down
 // TROUPE_BIN is the folder of trouped, TROUPE_CHROMIUM the browser. Prints "N passed, M failed" at the end.
 import assert from "node:assert/strict";
 import {parseArgs} from "node:util";
@@ -12,15 +13,20 @@ import "./locks.mjs";
 import "./machine.mjs";
 import "./restarts.mjs";
 import "./sessions.mjs";
+import {showSet} from "./set.mjs";
 import "./timeline.mjs";
 
 const {values: options} = parseArgs({options: {
-  screenshot: {type: "string"}, dark: {type: "boolean"}, url: {type: "string"}, trace: {type: "string"}, filter: {type: "string"},
+  screenshot: {type: "string"}, dark: {type: "boolean"}, url: {type: "string"}, trace: {type: "string"}, set: {type: "boolean"}, filter: {type: "string"},
 }});
 
 /** With enough history that the figures' lines say something. */
 async function takePicture(browser) {
   const page = await browser.newPage({viewport: {width: 1360, height: 900}, colorScheme: options.dark ? "dark" : "light"});
+  if (options.set) {
+    await showSet(page, await serverOf("set"));
+    return page.screenshot({path: options.screenshot});
+  }
   const address = options.url ?? (await serverOf("standalone")).address;
   await page.goto(address.includes("#") || options.trace ? address : `${address}/#/node/storage/journal-flusher`);
   if (options.trace) {

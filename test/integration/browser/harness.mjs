@@ -45,51 +45,90 @@ const kServers = {
   member: (port) => ["--replSet", "rs", "--nodeName", `127.0.0.1:${port}`],
 };
 
+/** One process; it may be killed, and started again with its data and its ports. */
+class Server {
+  constructor(name, port, admin, options) {
+    const place = join(scratch, name);
+    mkdirSync(place);
+    this.name = name;
+    this.port = port;
+    this.host = `127.0.0.1:${port}`;
+    this.address = `http://localhost:${admin}`;
+    this.given = ["--dbpath", place, "--port", port, "--admin-port", admin, "--logFormat", "json", ...options];
+    this.log = "";
+  }
+
+  async start() {
+    const process = spawn(join(bin, "trouped"), this.given, {stdio: ["ignore", "pipe", "pipe"]});
+    this.process = process;
+    for (const stream of [process.stdout, process.stderr]) stream.on("data", (text) => (this.log += text));
+    await until(`${this.name} is ready`, async () => {
+      if (process.exitCode !== null) throw new Error(`trouped ended with ${process.exitCode}:\n${this.log}`);
+      return (await fetch(`${this.address}/readyz`)).ok;
+    });
+    return this;
+  }
+
+  get isRunning() { return this.process.exitCode === null && this.process.signalCode === null; }
+
+  /** Runs a command as a driver would. */
+  async command(command, database = "admin") {
+    const client = new MongoClient(`mongodb://127.0.0.1:${this.port}/?directConnection=true`);
+    try {
+      return await client.db(database).command(command);
+    } finally {
+      await client.close();
+    }
+  }
+
+  /** What its own endpoint says, whatever a page of another member shows. */
+  async get(path) {
+    return (await fetch(this.address + path)).json();
+  }
+
+  async end(signal) {
+    if (this.isRunning) {
+      const ended = new Promise((resolve) => this.process.once("exit", resolve));
+      this.process.kill(signal);
+      await ended;
+    }
+    return this.process.exitCode;
+  }
+  kill() { return this.end("SIGKILL"); }
+  stop() { return this.end("SIGTERM"); }
+}
+
 async function startServer(name) {
   const [port, admin] = [await freePort(), await freePort()];
-  const place = join(scratch, name);
-  mkdirSync(place);
-  const given = ["--dbpath", place, "--port", port, "--admin-port", admin, "--logFormat", "json", ...kServers[name](port)];
-  const process = spawn(join(bin, "trouped"), given, {stdio: ["ignore", "pipe", "pipe"]});
-  let log = "";
-  for (const stream of [process.stdout, process.stderr]) stream.on("data", (text) => (log += text));
-  const address = `http://localhost:${admin}`;
-  await until(`${name} is ready`, async () => {
-    if (process.exitCode !== null) throw new Error(`trouped ended with ${process.exitCode}:\n${log}`);
-    return (await fetch(`${address}/readyz`)).ok;
-  });
-  return {
-    address, port,
-    /** Runs a command as a driver would. */
-    async command(command, database = "admin") {
-      const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`);
-      try {
-        return await client.db(database).command(command);
-      } finally {
-        await client.close();
-      }
-    },
-    stop: () => new Promise((resolve) => {
-      if (process.exitCode !== null) return resolve(process.exitCode);
-      process.once("exit", resolve);
-      process.kill("SIGTERM");
-    }),
-  };
+  return new Server(name, port, admin, kServers[name](port)).start();
+}
+
+const kMembers = 3;
+/** Three members that have elected a primary. The page shows the first of them; `members` are all. */
+async function startSet() {
+  const members = [];
+  for (let id = 0; id < kMembers; ++id) {
+    const [port, admin] = [await freePort(), await freePort()];
+    members.push(await new Server(`set${id}`, port, admin, kServers.member(port)).start());
+  }
+  const settings = {electionTimeoutMillis: 2000, heartbeatIntervalMillis: 250};
+  await members[0].command({replSetInitiate: {_id: "rs", version: 1, members: members.map(({host}, _id) => ({_id, host})), settings}});
+  return Object.assign(members[0], {members});
 }
 
 const started = new Map();
 /** Started when first asked for; it then serves all tests that name it. */
 export async function serverOf(name) {
-  if (!started.has(name)) started.set(name, await startServer(name));
+  if (!started.has(name)) started.set(name, await (name === "set" ? startSet() : startServer(name)));
   return started.get(name);
 }
 
 /** Stops all servers; returns what went wrong with it. */
 export async function stopServers() {
   const problems = [];
-  for (const [name, server] of started) {
+  for (const server of [...started.values()].flatMap((one) => one.members ?? [one])) {
     const code = await server.stop();
-    if (code !== 0) problems.push(`${name} ended with ${code}`);
+    if (code !== 0) problems.push(`${server.name} ended with ${code}`);
   }
   rmSync(scratch, {recursive: true, force: true});
   return problems;

@@ -128,7 +128,7 @@ test("pointer and click show the line of an event", async ({page}) => {
 });
 
 test("keys alone go through the events, zoom and move", async ({page}) => {
-  for (let i = 0; i < 4; ++i) await page.keyboard.press("t");
+  for (let i = 0; i < 5; ++i) await page.keyboard.press("t");
   assert.equal(await page.evaluate(() => document.body.dataset.view), "timeline");
   await page.setInputFiles("#trace-file", asFile("tiny.json", kTiny));
   await page.waitForSelector("#trace-canvas[data-lanes]");
