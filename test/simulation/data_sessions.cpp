@@ -46,8 +46,9 @@ DataSessions::DataSessions(Simulation& cluster, Node& machine, const Safety& saf
       return std::make_unique<Driver>(
           machine_, cluster.streams(), cluster.nodes(), [this](const DriverReply& reply) { heard(reply); }, preference);
     };
-    sessions_.push_back(
-        {driver(Driver::Preference::kPrimary), driver(Driver::Preference::kNearest), ++lastProcess_, i});
+    auto changer = std::make_unique<Driver>(machine_, cluster.streams(), cluster.nodes(), nullptr);
+    sessions_.push_back({driver(Driver::Preference::kPrimary), driver(Driver::Preference::kNearest), std::move(changer),
+                         ++lastProcess_, i});
   }
 }
 
@@ -77,6 +78,8 @@ Task<void> DataSessions::operate(Session* session, WorkSpec work, uint64_t chanc
   if (work.kind == WorkKind::kRegisters) outcome = co_await onRegister(session, &kind, work, chance);
   else if (work.kind == WorkKind::kLists) outcome = co_await onLists(session, &kind, chance);
   else if (work.kind == WorkKind::kCounters) outcome = co_await onCounters(session, &kind, work, chance);
+  else if (work.kind == WorkKind::kSchemaChanges) outcome = co_await onSchema(session, &kind, chance);
+  else if (work.kind == WorkKind::kTransfers) outcome = co_await onBank(session, &kind, work, chance);
   else outcome = co_await onItems(session, &kind, chance);
   cluster_.note(TraceEvent::Kind::kNote, "", fmt::format("session p{}", session->process), kind, outcomeName(outcome));
   if (outcome == Outcome::kOk) hears_.ended("");
@@ -135,6 +138,22 @@ Task<Outcome> DataSessions::onCounters(Session* session, std::string* kind, Work
   const Outcome outcome = co_await counters_.run({*session->driver, *session->reader}, session->place,
                                                  static_cast<Counters::Kind>(place), rest / 32000, wrong);
   if (!counters_.broken().empty()) hears_.broken(kCountersHold, counters_.broken());
+  co_return outcome;
+}
+
+Task<Outcome> DataSessions::onSchema(Session* session, std::string* kind, uint64_t chance) {
+  const auto [outcome, unexplained] = co_await schemaChanges_.run(*session->changer, chance, kind);
+  if (!unexplained.empty()) hears_.broken(kAnswersExplained, unexplained);
+  co_return outcome;
+}
+
+Task<Outcome> DataSessions::onBank(Session* session, std::string* kind, WorkSpec work, uint64_t chance) {
+  const uint64_t place = chance % Bank::kKinds.size(), rest = chance / Bank::kKinds.size();
+  *kind = Bank::kKinds[place];
+  const bool torn = static_cast<double>(rest % 1000) < work.torn * 1000;
+  const Outcome outcome =
+      co_await bank_.run({*session->driver, *session->reader}, static_cast<Bank::Kind>(place), rest / 1000, torn);
+  if (!bank_.broken().empty()) hears_.broken(kBankHolds, bank_.broken());
   co_return outcome;
 }
 

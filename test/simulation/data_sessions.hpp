@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "test/simulation/bank.hpp"
 #include "test/simulation/counters.hpp"
 #include "test/simulation/operations.hpp"
 #include "test/simulation/scenario.hpp"
+#include "test/simulation/schema_changes.hpp"
 #include "test/simulation/simulation.hpp"
 
 namespace troupe::sim {
@@ -35,6 +37,8 @@ class DataSessions {
   bool isQuiet() const;
   const Items& items() const { return items_; }
   Counters& counters() { return counters_; }
+  Bank& bank() { return bank_; }
+  const SchemaChanges& schemaChanges() const { return schemaChanges_; }
   /// In the end: whether the histories hold, and whether enough was done in that time, at least so many operations a
   /// second, and of each kind that share of what was begun.
   void check(Duration time, double leastRate, double leastShare) const;
@@ -42,7 +46,8 @@ class DataSessions {
  private:
   struct Session {
     std::unique_ptr<Driver> driver;
-    std::unique_ptr<Driver> reader;  ///< of any member that serves reads
+    std::unique_ptr<Driver> reader;   ///< of any member that serves reads
+    std::unique_ptr<Driver> changer;  ///< of the primary, for changes of collections, which meet other errors
     int process = 0;
     size_t place = 0;  ///< among the sessions
     bool isBusy = false;
@@ -58,6 +63,8 @@ class DataSessions {
   Task<checkers::Outcome> onLists(Session* session, std::string* kind, uint64_t chance);
   Task<checkers::Outcome> onItems(Session* session, std::string* kind, uint64_t chance);
   Task<checkers::Outcome> onCounters(Session* session, std::string* kind, WorkSpec work, uint64_t chance);
+  Task<checkers::Outcome> onSchema(Session* session, std::string* kind, uint64_t chance);
+  Task<checkers::Outcome> onBank(Session* session, std::string* kind, WorkSpec work, uint64_t chance);
   void checkHistories() const;
 
   Simulation& cluster_;
@@ -69,6 +76,8 @@ class DataSessions {
   Lists lists_;
   Items items_;
   Counters counters_;
+  Bank bank_;
+  SchemaChanges schemaChanges_;
   std::map<std::string, Done> done_;  ///< by kind of operation
 };
 

@@ -130,7 +130,7 @@ void Faults::strikeClock(const FaultSpec& fault) {
 }
 
 void Faults::strikeDisk(const FaultSpec& fault) {
-  const std::string node = anyNode();
+  const std::string node = fault.nodes.empty() ? anyNode() : fault.nodes[below(fault.nodes.size())] + ":1";
   const bool isMember = scenario_.topology.kind == ProgramKind::kReplicaSet;
   if (fault.kind == FaultKind::kLostKey && isMember) return dropKey(node);
   if (fault.kind == FaultKind::kLostKey || fault.kind == FaultKind::kLostEntry) {

@@ -33,8 +33,8 @@ const std::vector<std::string>& ReplicaSet::invariantNames() {
     made.emplace_back(MemberReads::kInvariant);
     made.emplace_back(LogAudit::kInvariant);
     made.emplace_back(kAnswersExplained);
-    for (const char* name : {kRegistersHold, kSessionsHold, kListsHold, kCountersHold, kServiceWritesHold, kWorkIsDone,
-                             SetData::kSameEverywhere, SetData::kNothingLost, SetData::kMembersAgree})
+    for (const char* name : {kRegistersHold, kSessionsHold, kListsHold, kCountersHold, kServiceWritesHold, kBankHolds,
+                             kWorkIsDone, SetData::kSameEverywhere, SetData::kNothingLost, SetData::kMembersAgree})
       made.emplace_back(name);
     return made;
   }();
@@ -65,6 +65,14 @@ void ReplicaSet::watch(Simulation& cluster) {
 
 void ReplicaSet::configure(const std::string& node, supervisors::AssemblyOptions& options) {
   options.replicaSet = "rs";
+  if (scenario_.topology.logBytes > 0) {
+    options.oplog.maxBytes = scenario_.topology.logBytes;
+    // What a replay needs is kept at any size: without checkpoints nothing would ever go.
+    options.setParameters = [](server::Parameters& parameters) {
+      parameters.syncPeriodSeconds = 1;
+      return Status::OK();
+    };
+  }
   auto& documents = members_.at(node).documents;
   documents = std::make_unique<StateDocuments>([this](std::string why) {
     if (cluster_) cluster_->fail(std::move(why));
@@ -157,6 +165,10 @@ replication::ReplicaSetConfig ReplicaSet::config(bool joined) const {
     member.arbiterOnly = isArbiter(scenario_, name);
     if (!scenario_.topology.priorities.empty()) member.priority = scenario_.topology.priorities[made.members.size()];
     if (member.arbiterOnly) member.priority = 0;
+    if (std::ranges::count(scenario_.topology.withoutVote, name.substr(0, name.find(':'))) > 0) {
+      member.votes = 0;
+      member.priority = 0;
+    }
     made.members.push_back(member);
   }
   return made;
@@ -173,6 +185,28 @@ std::vector<std::string> ReplicaSet::writable() const {
   std::vector<std::string> found;
   for (const auto& [name, member] : members_)
     if (member.runs && member.membership->view()->isWritable()) found.push_back(name);
+  return found;
+}
+
+std::vector<std::string> ReplicaSet::mayBeCopiedAnew() const {
+  using replication::MemberState;
+  const auto holdsAll = [&](const std::string& node, const OpTime& wanted) {
+    const Member& member = members_.at(node);
+    if (isArbiter(scenario_, node)) return true;
+    if (!member.runs || !member.progress) return false;
+    const MemberState state = stateOf(member.seen);
+    const bool hasData =
+        state == MemberState::kPrimary || state == MemberState::kSecondary || state == MemberState::kRecovering;
+    return hasData && member.progress->times().durable >= wanted;
+  };
+  std::vector<std::string> found;
+  for (const auto& [name, member] : members_) {
+    if (!member.runs || !member.progress || stateOf(member.seen) != MemberState::kRecovering) continue;
+    const OpTime has = member.progress->times().applied;
+    const bool othersHave = std::ranges::all_of(
+        members_, [&, self = name](const auto& other) { return other.first == self || holdsAll(other.first, has); });
+    if (othersHave) found.push_back(name);
+  }
   return found;
 }
 

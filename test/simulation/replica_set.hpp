@@ -50,6 +50,9 @@ class ReplicaSet final : public Subject {
   std::vector<std::string> writable() const;
   /// A member that dies while it rolls back may keep counts from before: what is to be recounted is not noted anywhere.
   bool countsAreExact(const std::string& node) const { return !members_.at(node).diedInRollback; }
+  /// Members in RECOVERING whose data may go: whatever each of them has, all others have on their disks. An operator
+  /// who copied one anew while others lack what it has could lose what a majority has acknowledged.
+  std::vector<std::string> mayBeCopiedAnew() const;
   /// No member of the first config is copying data, or has yet to.
   bool haveData() const;
   /// Empty if the set has come together: one primary, of the highest priority; all others of its config follow it in

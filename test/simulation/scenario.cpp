@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 struct FaultRule {
   const char* name;
   bool repeats = true, hasEnd = true;
-  bool leaves = false, clock = false, links = false, share = false;
+  bool leaves = false, clock = false, links = false, share = false, ofNodes = false;
 };
 constexpr std::array<FaultRule, 16> kFaults{{{.name = "kill", .leaves = true},
                                              {.name = "pause", .leaves = true},
@@ -28,10 +28,10 @@ constexpr std::array<FaultRule, 16> kFaults{{{.name = "kill", .leaves = true},
                                              {.name = "delay", .links = true},
                                              {.name = "loss", .links = true, .share = true},
                                              {.name = "break", .hasEnd = false, .links = true},
-                                             {.name = "disk-stall"},
+                                             {.name = "disk-stall", .ofNodes = true},
                                              {.name = "full-disk"},
-                                             {.name = "failed-flush", .share = true},
-                                             {.name = "lying-flush", .share = true},
+                                             {.name = "failed-flush", .share = true, .ofNodes = true},
+                                             {.name = "lying-flush", .share = true, .ofNodes = true},
                                              {.name = "lost-key", .hasEnd = false},
                                              {.name = "lost-entry", .hasEnd = false},
                                              {.name = "miscount", .hasEnd = false}}};
@@ -49,10 +49,11 @@ const std::vector<std::string> kShapes = {"one-way", "isolate", "halves", "many-
 const std::vector<std::string> kPrograms = {"replica-set", "lease-service",
                                             "data-node"};  // in the order of ProgramKind
 const std::vector<std::string> kWorkloads = {
-    "step-downs", "step-ups",  "reconfigs", "freezes", "documents", "member-reads",  "lease-handoffs",
-    "joins",      "registers", "lists",     "items",   "counters",  "service-writes"};
+    "step-downs", "step-ups", "reconfigs", "freezes",  "documents",      "member-reads",   "lease-handoffs", "joins",
+    "registers",  "lists",    "items",     "counters", "service-writes", "schema-changes", "transfers",      "resyncs"};
 
-constexpr WorkKind kTorn[] = {WorkKind::kRegisters, WorkKind::kCounters, WorkKind::kServiceWrites};
+constexpr WorkKind kTorn[] = {WorkKind::kRegisters, WorkKind::kCounters, WorkKind::kServiceWrites,
+                              WorkKind::kTransfers};
 
 bool goesWith(ProgramKind program, WorkKind work) {
   if (work >= WorkKind::kCounters) return program == ProgramKind::kReplicaSet;
@@ -74,6 +75,10 @@ FaultSpec readFault(TableReader table, int nodes) {
   if (rule.clock) fault.upTo = table.duration("up_to", 3s);
   if (rule.links) fault.links = table.count("links", 1, nodes * (nodes - 1), nodes);
   if (rule.share) fault.share = table.number("share", 0, 1, 0.3);
+  if (rule.ofNodes) fault.nodes = table.texts("nodes");
+  for (const std::string& node : fault.nodes)
+    if (node.size() != 2 || node[0] != 'n' || node[1] < '1' || node[1] - '0' > nodes)
+      table.complain(*table.find("nodes"), fmt::format("'nodes' must name nodes: n1 to n{}", nodes));
   if (fault.kind == FaultKind::kPartition) fault.shape = static_cast<PartitionShape>(table.choice("shape", kShapes));
   if (fault.kind == FaultKind::kDelay) fault.by = table.span("by", {10ms, 300ms});
   table.end();
@@ -107,6 +112,8 @@ TopologySpec readTopology(TableReader table) {
   topology.priorities = table.numbers("priorities", 0, 1000);
   topology.arbiters = table.texts("arbiters");
   topology.joiners = table.count("joiners", 0, topology.nodes - 1, 0);
+  topology.withoutVote = table.texts("without_vote");
+  topology.logBytes = table.count("log_bytes", 0, 1 << 30, 0);
   topology.electionTimeout = table.duration("election_timeout", 1s);
   topology.heartbeatInterval = table.duration("heartbeat_interval", topology.electionTimeout / 2);
   if (topology.kind == ProgramKind::kDataNode && topology.nodes != 1)
@@ -116,8 +123,14 @@ TopologySpec readTopology(TableReader table) {
   if (!topology.priorities.empty() && topology.priorities.size() != static_cast<size_t>(topology.nodes))
     table.complain(*table.find("priorities"),
                    fmt::format("'priorities' must have {} numbers, one for each node", topology.nodes));
+  const auto isNode = [&](const std::string& name) {
+    return name.size() == 2 && name[0] == 'n' && name[1] >= '1' && name[1] - '0' <= topology.nodes;
+  };
+  if (!std::ranges::all_of(topology.withoutVote, isNode))
+    table.complain(*table.find("without_vote"),
+                   fmt::format("'without_vote' must name nodes: n1 to n{}", topology.nodes));
   for (const std::string& arbiter : topology.arbiters)
-    if (arbiter.size() != 2 || arbiter[0] != 'n' || arbiter[1] < '1' || arbiter[1] - '0' > topology.nodes)
+    if (!isNode(arbiter))
       table.complain(*table.find("arbiters"), fmt::format("'arbiters' must name nodes: n1 to n{}", topology.nodes));
   table.end();
   return topology;

@@ -49,10 +49,11 @@ struct FaultSpec {
   Span lasts;     ///< `for`
   int leave = 0;  ///< that many nodes are always left at work
   PartitionShape shape{};
-  Duration upTo{};   ///< clocks: at most by that much, either way
-  Span by;           ///< delay: what is added
-  double share = 0;  ///< of pieces or flushes
-  int links = 1;     ///< how many directions between two nodes
+  Duration upTo{};                 ///< clocks: at most by that much, either way
+  Span by;                         ///< delay: what is added
+  double share = 0;                ///< of pieces or flushes
+  int links = 1;                   ///< how many directions between two nodes
+  std::vector<std::string> nodes;  ///< disks: of which nodes; empty: of any
 };
 
 /// Fault sites in the code: which a seed may draw from, and how often those it draws fire.
@@ -76,7 +77,10 @@ enum class WorkKind {
   kLists,
   kItems,
   kCounters,
-  kServiceWrites
+  kServiceWrites,
+  kSchemaChanges,
+  kTransfers,
+  kResyncs
 };
 
 struct WorkSpec {
@@ -85,7 +89,7 @@ struct WorkSpec {
   double force = 0;  ///< step-downs: the share that does not wait for anyone
   Span period;       ///< step-downs, freezes: for how long the node will not stand
   /// For tests of the checks. Registers: the share of compare-and-sets that are a find and an update; counters and
-  /// writes of services: of operations that are carried out twice.
+  /// writes of services: of operations that are carried out twice; transfers: of those that give before they take.
   double torn = 0;
   double dirty = 0;  ///< likewise, counters: the share of majority reads that are local ones
 };
@@ -100,7 +104,9 @@ struct TopologySpec {
   int nodes = 3;
   std::vector<double> priorities;  ///< one for each node; empty: all 1
   std::vector<std::string> arbiters;
-  int joiners = 0;  ///< the last so many nodes are not in the first config, and have no data
+  int joiners = 0;                       ///< the last so many nodes are not in the first config, and have no data
+  std::vector<std::string> withoutVote;  ///< they hold data, and neither vote nor stand
+  int logBytes = 0;                      ///< size of the log of operations; 0: the usual one
   Duration electionTimeout = std::chrono::seconds(1);
   Duration heartbeatInterval = std::chrono::milliseconds(500);
 };

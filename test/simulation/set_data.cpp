@@ -16,8 +16,8 @@ constexpr double kLeastRate = 2;
 
 /// What all members hold alike: also what a retry is known by. (Images are not: those that a replay makes are marked.)
 constexpr std::pair<const char*, const char*> kCompared[] = {
-    {"test", "items"},    {"test", "lists"},    {"test", "registers"},     {"test", "counters"},
-    {"test", "recorded"}, {"test", "services"}, {"config", "transactions"}};
+    {"test", "items"},    {"test", "lists"},    {"test", "registers"}, {"test", "counters"},
+    {"test", "recorded"}, {"test", "services"}, {"test", "bank"},      {"config", "transactions"}};
 
 /// A member that is down or no secondary answers nothing: it is asked again.
 bson::Document findAllOf(const char* collection) {
@@ -47,7 +47,8 @@ bool SetData::isReady() {
 }
 
 Task<void> SetData::makeCollections() {
-  for (const char* collection : {"lists", "registers", "items", "counters", "recorded", "services"}) {
+  for (const char* collection :
+       {"lists", "registers", "items", "counters", "recorded", "services", Bank::kCollection}) {
     const bool records = collection == std::string_view("recorded");
     for (bool exists = false; !exists;) {
       const bson::Document create = bson::doc("create", collection, "writeConcern", majority(),
@@ -55,6 +56,12 @@ Task<void> SetData::makeCollections() {
       const DriverReply reply = co_await anyPrimary_->run("test", create, Driver::Retry::kNever);
       exists = reply.status.isOK() || reply.status == ErrorCode::kNamespaceExists;
     }
+  }
+  const bson::Document accounts =
+      bson::doc("insert", Bank::kCollection, "documents", Bank::accounts(), "writeConcern", majority());
+  for (bool exist = false; !exist;) {
+    const DriverReply reply = co_await anyPrimary_->run("test", accounts, Driver::Retry::kNumbered);
+    exist = reply.status.isOK() || reply.status == ErrorCode::kDuplicateKey;
   }
   while (!made_) {
     const bson::Document index = bson::doc(
@@ -107,6 +114,7 @@ Task<std::string> SetData::auditMembers() {
     if (!findings->broken.empty()) hears_.broken(kMembersAgree, node + ": " + findings->broken);
     byNode[node] = std::move(findings->holds);
   }
+  holds_ = byNode.begin()->second;
   co_return checkers::compareReplicas(byNode).broken;
 }
 
@@ -114,6 +122,9 @@ std::string SetData::lostOf(checkers::Contents& contents) {
   std::string lost = sessions_.items().compare(contents["test.items"]);
   for (const char* collection : Counters::kCollections)
     if (lost.empty()) lost = sessions_.counters().compare(collection, contents[std::string("test.") + collection]);
+  if (lost.empty()) lost = sessions_.schemaChanges().compare(holds_[MemberFindings::kCatalog], holds_);
+  if (const std::string broken = sessions_.bank().compare(contents["test.bank"]); !broken.empty())
+    hears_.broken(kBankHolds, broken);
   if (const std::string broken = services_.compare(contents["test.services"]); !broken.empty())
     hears_.broken(kServiceWritesHold, broken);
   return lost;

@@ -53,7 +53,8 @@ class SetData {
   std::unique_ptr<Driver> anyPrimary_;
   std::vector<std::unique_ptr<Driver>> members_;  ///< one for each node
   bool making_ = false, made_ = false, comparing_ = false, same_ = false, checked_ = false;
-  std::string difference_;  ///< the last one that was found: members may still be catching up
+  checkers::Contents holds_;  ///< what the members' last audit has found on one of them, as on all
+  std::string difference_;    ///< the last one that was found: members may still be catching up
 };
 
 }  // namespace troupe::sim

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/replication/oplog_fetcher.hpp"
 #include "actors/replication/topology_actor.hpp"
 
 namespace troupe::sim {
@@ -63,9 +64,12 @@ void SetWorkload::ask(const WorkSpec& work) {
     case WorkKind::kLists:
     case WorkKind::kItems:
     case WorkKind::kCounters:
+    case WorkKind::kSchemaChanges:
+    case WorkKind::kTransfers:
       if (data_->ask(work, random_() >> 8)) countAsked();
       return;
     case WorkKind::kServiceWrites: return askForServiceWrite(work);
+    case WorkKind::kResyncs: return askForResync();
     default: return;  // of another program
   }
 }
@@ -111,6 +115,13 @@ void SetWorkload::askForServiceWrite(const WorkSpec& work) {
   data_->writeAsService(cluster_.life(node), share(random_) < work.torn);
 }
 
+/// One after the other: each copies what another one has, which has to stay.
+void SetWorkload::askForResync() {
+  const auto stale = set_.mayBeCopiedAnew();
+  if (!stale.empty())
+    Workload::send(stale[below(stale.size())], replication::kFetcherPath, "resync", local(replication::Resync{}));
+}
+
 void SetWorkload::askForReconfig() {
   const auto leaders = set_.leaders();
   if (leaders.empty()) return;
@@ -147,7 +158,14 @@ void SetWorkload::askForJoinAgain() {
 
 std::string SetWorkload::whyNotDone() {
   const auto leaders = set_.leaders();
-  const bool joins = std::ranges::any_of(scenario_.workloads, [](const auto& w) { return w.kind == WorkKind::kJoins; });
+  const auto has = [&](WorkKind kind) {
+    return std::ranges::any_of(scenario_.workloads, [&](const auto& work) { return work.kind == kind; });
+  };
+  const bool joins = has(WorkKind::kJoins);
+  if (has(WorkKind::kResyncs) && cluster_.elapsed() >= nextResync_) {
+    nextResync_ = cluster_.elapsed() + std::chrono::seconds(1);
+    askForResync();
+  }
   if (joins && !leaders.empty()) {
     const auto& present = set_.seen(leaders[0]).document.config;
     const std::string joiner = present ? nextToJoin(*present) : "";

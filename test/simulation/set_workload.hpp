@@ -15,8 +15,9 @@ class SetWorkload final : public Workload {
  public:
   SetWorkload(const Scenario& scenario, Simulation& cluster, ReplicaSet& set, uint64_t seed)
       : Workload(scenario, cluster, seed), set_(set) {
+    const auto resyncs = [](const WorkSpec& work) { return work.kind == WorkKind::kResyncs; };
     if (std::ranges::any_of(scenario.workloads, [](const WorkSpec& work) { return isOfData(work.kind); }))
-      makeData(scenario.topology.joiners > 0);
+      makeData(scenario.topology.joiners > 0 || std::ranges::any_of(scenario.workloads, resyncs));
   }
 
   /// Initiates the set, and waits for its first primary and until all members have data.
@@ -25,7 +26,7 @@ class SetWorkload final : public Workload {
   std::string whyNotDone();
 
  private:
-  static bool isOfData(WorkKind kind) { return kind >= WorkKind::kRegisters; }
+  static bool isOfData(WorkKind kind) { return kind >= WorkKind::kRegisters && kind != WorkKind::kResyncs; }
   void makeData(bool membersJoin);
   void ask(const WorkSpec& work) override;
   void askForStepDown(const WorkSpec& work);
@@ -39,6 +40,8 @@ class SetWorkload final : public Workload {
   void askForJoinAgain();
   /// Empty: all have joined.
   std::string nextToJoin(const replication::ReplicaSetConfig& present) const;
+  /// An operator has stale members copied anew; see ReplicaSet::mayBeCopiedAnew.
+  void askForResync();
   void askForFreeze(const WorkSpec& work);
   replication::ReplicaSetConfig changed(replication::ReplicaSetConfig config);
   template <class Command>
@@ -46,6 +49,7 @@ class SetWorkload final : public Workload {
 
   ReplicaSet& set_;
   Duration nextJoin_{};                 ///< not earlier is a join asked for again
+  Duration nextResync_{};               ///< likewise
   std::unique_ptr<SetData> data_;       ///< none: the scenario does not work with data
   std::unique_ptr<MemberReads> reads_;  ///< none before the first is asked for
 };
