@@ -12,8 +12,8 @@ namespace troupe::commands {
 namespace {
 
 /// What one member may send before it is read: all of them together wait here uncounted.
-constexpr size_t kCredit = 256 * 1024;
-constexpr size_t kBatchBytes = 128 * 1024;
+constexpr size_t kCredit = 512 * 1024;
+constexpr size_t kBatchBytes = 256 * 1024;
 /// For what is carried out on one member: its supervisor may have to wait for the actor.
 constexpr Duration kPatienceForOne = std::chrono::seconds(10);
 

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "messaging/bson/json.hpp"
+#include "messaging/description/bson_archive.hpp"
 #include "supervisors/admin/actor_json.hpp"
 #include "test/unit/actors/kernel/kernel_fixture.hpp"
 
@@ -26,6 +28,39 @@ class AdminApiTest : public KernelTest {
   std::shared_ptr<FixedAccess> access = std::make_shared<FixedAccess>();
   Status readiness;
   std::vector<std::string> audited, killed;
+  std::vector<std::string> asked;  ///< commands that went to members, with their users
+  Status refusal;                  ///< of these commands
+
+  Task<AdminSources::Reply> run(std::string user, bson::Document command) {
+    asked.push_back(user + " " + bson::toRelaxedJson(command));
+    if (!refusal.isOK()) co_return refusal;
+    if (command.view().first().name() == "controlActor") co_return bson::doc("ok", 1.0);
+    const bool isParent = command["actorDetails"].toStringOr() == "/node";
+    bson::Document child = bson::doc("name", "x", "restart", "permanent");
+    bson::Document state = isParent ? bson::doc("children", bson::array(child)) : bson::doc("answer", 42);
+    bson::Document row = bson::doc("path", command["actorDetails"].toStringOr(), "node", command["node"].toStringOr(),
+                                   "startedAt", bson::Date{0}, "parent", isParent ? "" : "/node");
+    bson::Document message = bson::doc("message", "Ping", "at", bson::Date{0});
+    co_return bson::doc("row", row, "state", state, "received", bson::array(message), "sent", bson::array());
+  }
+  Task<AdminSources::Rows> rows(std::string user, bson::Document command) {
+    asked.push_back(user + " " + bson::toRelaxedJson(command));
+    if (!refusal.isOK()) co_return refusal;
+    bson::Document lost = bson::doc("node", "c:3", "path", "/node", "unreachable", "HostUnreachable: refused");
+    std::vector<bson::Document> found{lost};
+    if (command.view().first().name() == "actorTree") {
+      found.push_back(bson::doc("node", "a:1", "path", "/node", "handled", 1, "startedAt", bson::Date{0}));
+      found.push_back(bson::doc("node", "b:2", "path", "/node", "handled", 7, "startedAt", bson::Date{0}));
+    } else {
+      TransitionRecord record;
+      record.at = {1500};
+      record.path = "/node/errand";
+      record.event = "Agreed";
+      found.push_back(bson::Builder().append("node", "b:2").appendAll(machines::toBson(record)).finish());
+    }
+    co_return found;
+  }
+  static Task<bson::Document> picture() { co_return bson::doc("set", "rs", "members", bson::array()); }
   AdminApi api{node,
                {.metrics = [] { return std::string("troupe_up 1\n"); },
                 .status = [] { return bson::doc("uptime", 3.5); },
@@ -40,7 +75,10 @@ class AdminApiTest : public KernelTest {
                 .audit =
                     [this](const std::string& user, const std::string& what, const Status& outcome) {
                       audited.push_back(user + " " + what + " " + errorName(outcome.code()));
-                    }},
+                    },
+                .run = [this](const std::string& user, const bson::Document& command) { return run(user, command); },
+                .rows = [this](const std::string& user, const bson::Document& command) { return rows(user, command); },
+                .set = [] { return picture(); }},
                access,
                true};
 
@@ -260,6 +298,63 @@ TEST_F(AdminApiTest, RefusesOtherMethods) {
   EXPECT_EQ(send("POST", "/actors").status, 405U);
 }
 
+TEST_F(AdminApiTest, ListsTheRowsOfAllMembers) {
+  const Json body = get("/actors?members=1&under=/node");
+  EXPECT_EQ(body["total"], 3);
+  EXPECT_EQ(body["rows"][0]["unreachable"], "HostUnreachable: refused");
+  EXPECT_EQ(body["rows"][1]["node"], "a:1");
+  EXPECT_EQ(body["rows"][1]["startedAt"], "1970-01-01T00:00:00.000Z");
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_TRUE(asked[0].starts_with("ann@admin ")) << asked[0];
+  EXPECT_NE(asked[0].find("/node"), std::string::npos) << "the filter goes along: " << asked[0];
+  const Json sorted = get("/actors?members=1&sort=-handled&limit=2");
+  EXPECT_EQ(sorted["total"], 3);
+  ASSERT_EQ(sorted["rows"].size(), 2U);
+  EXPECT_EQ(sorted["rows"][0]["node"], "c:3") << "what could not be asked is not sorted away";
+  EXPECT_EQ(sorted["rows"][1]["node"], "b:2");
+  get("/actors?members=1&tree=1", 400);
+}
+
+TEST_F(AdminApiTest, TellsWhatMachinesOfAllMembersDid) {
+  const Json body = get("/transitions?members=1&moves=1");
+  ASSERT_EQ(body["transitions"].size(), 2U);
+  EXPECT_EQ(body["transitions"][0]["node"], "c:3");
+  EXPECT_EQ(body["transitions"][1]["node"], "b:2");
+  EXPECT_EQ(body["transitions"][1]["at"], "1970-01-01T00:00:01.500Z");
+  EXPECT_TRUE(body["transitions"][1]["cause"].is_null());
+}
+
+TEST_F(AdminApiTest, ShowsAnActorOfAnotherMember) {
+  const Json body = get("/actors/node/x?node=b:2");
+  EXPECT_EQ(body["row"]["node"], "b:2");
+  EXPECT_EQ(body["row"]["startedAt"], "1970-01-01T00:00:00.000Z");
+  EXPECT_EQ(body["state"]["answer"], 42);
+  EXPECT_TRUE(body["machine"].is_null());
+  EXPECT_EQ(body["childSpecification"]["restart"], "permanent");
+  EXPECT_EQ(body["received"][0]["message"], "Ping");
+  EXPECT_TRUE(body["received"][0]["peer"].is_null());
+  refusal = Status(ErrorCode::kHostUnreachable, "refused");
+  get("/actors/node/x?node=b:2", 503);
+}
+
+TEST_F(AdminApiTest, HasAnotherMemberActAsTheUser) {
+  const auto response = send("POST", "/actors/node/x/trace?enabled=0&node=b:2&reason=try");
+  EXPECT_EQ(response.status, 202U) << response.body;
+  EXPECT_EQ(Json::parse(response.body)["row"]["node"], "b:2");
+  ASSERT_FALSE(asked.empty());
+  for (const char* part : {"ann@admin ", "controlActor", "/node/x", "untrace", "b:2", "try"})
+    EXPECT_NE(asked[0].find(part), std::string::npos) << part << " in " << asked[0];
+  EXPECT_EQ(audited, std::vector<std::string>{"ann@admin trace /node/x on b:2 OK"});
+  refusal = Status(ErrorCode::kUnauthorized, "not there");
+  EXPECT_EQ(send("POST", "/actors/node/x/restart?node=b:2").status, 403U);
+  asked.clear();
+  access->who.mayAct = false;
+  EXPECT_EQ(send("POST", "/actors/node/x/restart?node=b:2").status, 403U);
+  EXPECT_TRUE(asked.empty()) << "who may not act here has nobody act";
+}
+
+TEST_F(AdminApiTest, DrawsTheSet) { EXPECT_EQ(get("/set")["set"], "rs"); }
+
 TEST_F(AdminApiTest, ServesThePageAndKnowsWhatTheBrowserHas) {
   const auto page = send("GET", "/");
   EXPECT_EQ(page.status, 200U);
@@ -291,11 +386,11 @@ TEST_F(AdminApiTest, DescribesEveryAddressInOpenApi) {
   EXPECT_TRUE(description["openapi"].get<std::string>().starts_with("3."));
   std::vector<std::string> described;
   for (const auto& item : description["paths"].items()) described.push_back(item.key());
-  EXPECT_THAT(described, ::testing::UnorderedElementsAre("/actors", "/actors/{path}", "/actors/{path}/restart",
-                                                         "/actors/{path}/park", "/actors/{path}/resume",
-                                                         "/actors/{path}/trace", "/metrics", "/status", "/locks",
-                                                         "/sessions", "/sessions/{id}/kill", "/transitions", "/me",
-                                                         "/events", "/healthz", "/readyz", "/openapi.json", "/"));
+  EXPECT_THAT(described,
+              ::testing::UnorderedElementsAre(
+                  "/actors", "/actors/{path}", "/actors/{path}/restart", "/actors/{path}/park", "/actors/{path}/resume",
+                  "/actors/{path}/trace", "/metrics", "/status", "/locks", "/sessions", "/sessions/{id}/kill",
+                  "/transitions", "/set", "/me", "/events", "/healthz", "/readyz", "/openapi.json", "/"));
   std::vector<std::string> fields;
   for (const auto& item : description["components"]["schemas"]["Row"]["properties"].items())
     fields.push_back(item.key());

@@ -49,6 +49,13 @@ TEST(ActorDetailsText, TellsTransitionsAsAStory) {
             "    reply Sum\n"
             "1970-01-01 00:00:02.500  TooLate  asking → end  ExceededTimeLimit: nobody answered\n");
   EXPECT_NE(renderTransitions(newestFirst, true, Paint(false)).find("  /x  resumed"), std::string::npos);
+  const std::vector<bson::Document> ofMembers = {
+      fromText(R"({"node": "c:3", "path": "/node", "unreachable": "HostUnreachable: refused"})"),
+      fromText(R"({"at": {"$date": {"$numberLong": "0"}}, "node": "b:2", "path": "/x", "event": "resumed", "from": "",
+                   "to": "asking", "revision": 0, "effects": []})")};
+  EXPECT_EQ(renderTransitions(ofMembers, true, Paint(false)),
+            "1970-01-01 00:00:00.000  b:2/x  resumed  → asking\n"
+            "c:3  cannot be asked: HostUnreachable: refused\n");
 }
 
 }  // namespace

@@ -24,6 +24,19 @@ TEST(ActorTree, DrawsEachActorBelowItsParent) {
             "   └─ x  idle\n");
 }
 
+TEST(ActorTree, DrawsMembersAsTheFirstLevel) {
+  const auto shown = treeOfMembers({doc("node", "a:1", "path", "/node", "parent", "", "phase", "running"),
+                                    doc("node", "a:1", "path", "/node/storage", "parent", "/node", "phase", "idle"),
+                                    doc("node", "b:2", "path", "/node", "unreachable", "HostUnreachable: refused")});
+  const std::string tree = renderActorTree(shown, 100, Paint(false));
+  EXPECT_EQ(tree,
+            "a:1         running\n"
+            "└─ storage  idle\n"
+            "b:2         unreachable  HostUnreachable: refused\n");
+  EXPECT_EQ(summarizeActors(shown), "3 actors: 2 well, 1 unreachable");
+  EXPECT_EQ(actorsBelow(shown, (*findActor(shown, "a:1"))["path"].asString()).size(), 2U);
+}
+
 TEST(ActorTree, ShowsASubtreeAndOrphans) {
   EXPECT_EQ(renderActorTree(kRows, 100, Paint(false), "/node/a"), "/node/a  idle  1,200 handled\n└─ x     idle\n");
   EXPECT_EQ(renderActorTree({row("/lost/x", "/lost", "idle")}, 100, Paint(false)), "/lost/x  idle\n");
