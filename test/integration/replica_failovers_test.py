@@ -1,10 +1,10 @@
-"""Four drivers at their defaults write while the primary is killed, frozen and told to step down (failovers/)."""
+"""Four drivers at their defaults write while members are killed, frozen, told to step down and not heard (failovers/)."""
 import unittest
 
 from failovers.faults import KINDS
 from failovers.run import Run
 
-FAILOVERS = ("kill", "freeze", "step down")
+FAILOVERS = ("kill", "freeze", "step down", "black hole", "kill both")
 
 
 class Failovers(unittest.TestCase):
