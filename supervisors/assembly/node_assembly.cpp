@@ -141,7 +141,6 @@ struct NodeAssembly::Parts {
 
   Status openStorage();
   Status openOplog();
-  Status cutOplog();
   Status replayOplog();
   void makeNode();
   void makeContext();
@@ -232,7 +231,7 @@ Status NodeAssembly::Parts::openOplog() {
     if (lacksData) {
       replicated->visibility.reset({});  // data and log are of an initial sync that has not ended: it begins anew
     } else {
-      TROUPE_TRY(cutOplog());
+      TROUPE_TRY(cutBehindHoles(*oplog, endOfLog->get(), *storageSessions, log));
       TROUPE_TRY(replayOplog());
     }
     TROUPE_TRY(endOfLog->set(replicated->visibility.get()));  // before any write may leave a hole behind
@@ -244,16 +243,6 @@ Status NodeAssembly::Parts::openOplog() {
   TROUPE_TRY(startTimes(*catalog, *oplog, *storageSessions, *progress, lacksData));
   cappedWaiters.followOplog(replicated->visibility, shown->uuid(), *progress);
   return Status::OK();
-}
-
-/// What a kill has left behind the end of the log without holes: others may have what is missing in it.
-Status NodeAssembly::Parts::cutOplog() {
-  const bson::Timestamp end = endOfLog->get(), newest = oplog->visibility().get();
-  if (end == bson::Timestamp{} || end >= newest) return {};
-  log.info(Component::kRecovery, 21557, "main", "Cutting off the end of the oplog, which may have holes",
-           bson::doc("after", end, "newest", newest));
-  storage::OperationContext operation({.sessions = *storageSessions});
-  return oplog->cutAfter(operation.recoveryUnit(), end);
 }
 
 /// Replicated tables are as of the last stable checkpoint: the log brings them up to its end.

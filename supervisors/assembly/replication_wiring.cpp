@@ -112,6 +112,15 @@ void takeSizeOfLog(storage::OplogStore& oplog, const storage::Collection& shown,
   oplog.markers().setLimits(limits);
 }
 
+Status cutBehindHoles(storage::OplogStore& oplog, bson::Timestamp end, storage::SessionPool& sessions, log::Log& log) {
+  const bson::Timestamp newest = oplog.visibility().get();
+  if (end == bson::Timestamp{} || end >= newest) return Status::OK();
+  log.info(log::Component::kRecovery, 21557, "main", "Cutting off the end of the oplog, which may have holes",
+           bson::doc("after", end, "newest", newest));
+  storage::OperationContext operation({.sessions = sessions});
+  return oplog.cutAfter(operation.recoveryUnit(), end);
+}
+
 Status startTimes(storage::Catalog& catalog, const storage::OplogStore& oplog, storage::SessionPool& sessions,
                   replication::ReplicationProgress& progress, bool lacksData) {
   if (lacksData) {

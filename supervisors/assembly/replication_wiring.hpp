@@ -34,6 +34,10 @@ Status beginHistory(storage::Engine& engine, const storage::OplogStore& oplog, s
 /// The log has the size it was made with, or was given since by replSetResizeOplog, whatever is configured by now.
 void takeSizeOfLog(storage::OplogStore& oplog, const storage::Collection& shown, log::Log& log);
 
+/// Cuts off what a kill has left behind the end of the log without holes (REC-005): others may have what is missing in
+/// it.
+Status cutBehindHoles(storage::OplogStore& oplog, bson::Timestamp end, storage::SessionPool& sessions, log::Log& log);
+
 /// The times of a member at its start: its data are those at the end of its log, and consistent from the stable time on
 /// that was recovered, or else from the beginning of the log. `lacksData`: an initial sync has not ended, and there are
 /// no times.
