@@ -32,6 +32,13 @@ constexpr Duration kPatience = std::chrono::seconds(30);
 
 Status notReplicated() { return {ErrorCode::kNoReplicationEnabled, "not running with --replSet"}; }
 Status notInitiated() { return {ErrorCode::kNotYetInitialized, "no replset config has been received"}; }
+/// Of a set that does not name it, a node knows nothing that is still true.
+Status notMember() {
+  using replication::MemberState;
+  return {ErrorCode::kInvalidReplicaSetConfig, "Our replica set config is invalid or we are not a member of it",
+          bson::doc("state", static_cast<int32_t>(MemberState::kRemoved), "stateStr",
+                    machines::EnumNames<MemberState>::name(MemberState::kRemoved))};
+}
 
 /// Asks the topology actor; it answers when the command is over.
 template <class Command>
@@ -55,6 +62,7 @@ Task<Status> getStatus(Request& request) {
   if (!server.membership) co_return notReplicated();
   const auto view = server.membership->view();
   if (!view->config()) co_return notInitiated();
+  if (view->state() == replication::MemberState::kRemoved) co_return notMember();
   const Environment& environment = server.node.environment();
   const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(environment.now() - server.startedAt).count();
   replication::appendStatus(request.reply(), *server.membership, *view, server.progress->times(), environment.wallNow(),
@@ -124,7 +132,7 @@ Task<Status> reconfigure(Request& request) {
   const bson::Element given = request.body().first();
   if (!given.is(bson::Type::kDocument)) co_return Status(ErrorCode::kBadValue, "no configuration specified");
   if (!request.server().membership) co_return notReplicated();
-  TROUPE_CO_ASSIGN(auto config, ReplicaSetConfig::parse(given.asDocument()));
+  TROUPE_CO_ASSIGN(auto config, ReplicaSetConfig::parseSuccessor(given.asDocument()));
   const bool force = request.flag("force");
   if (!force) TROUPE_CO_TRY(checkKeepsWriteDefault(request.server(), config));
   const auto jump = static_cast<int64_t>(10'000 + request.server().node.environment().random() % 90'000);

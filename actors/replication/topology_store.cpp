@@ -39,7 +39,9 @@ StatusWith<machines::Loaded<Topology::Document>> TopologyStore::read(const NodeN
   TROUPE_TRY(config->validate());
   if (config->id != setName)
     return Status(ErrorCode::kInvalidReplicaSetConfig, "this node's data belongs to the replica set '" + config->id +
-                                                           "', and it was started with --replSet " + setName);
+                                                           "', and it was started with --replSet " + setName +
+                                                           ": start it with --replSet " + config->id +
+                                                           ", or with an empty data directory");
   return found;
 }
 

@@ -42,6 +42,8 @@ bool cannotWin(const Turn& t) {
 }  // namespace
 
 std::string whyNotStand(const Turn& t) {
+  if (t.isStanding() && !seesMajority(t.now())) return "it stands already, and no majority of the voters answers";
+  if (t.isStanding()) return "it stands already";
   if (t.mem.phase != Phase::kFollower) return "only a follower can stand for election";
   if (!t.self()->isElectable()) return "its priority is 0";
   if (t.mem.maintenance) return "it is in maintenance mode";

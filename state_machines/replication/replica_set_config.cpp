@@ -89,6 +89,21 @@ Status checkModes(const ReplicaSetConfig& config) {
   return Status::OK();
 }
 
+/// Only that which means nothing: tools send the defaults that old configs showed. Another default write concern than
+/// this would be read by nobody, and its writes would be less safe than the operator believes.
+Status checkDefaults(bson::View defaults) {
+  for (const bson::Element& field : defaults) {
+    const bool means = !(field.name() == "w" && field.isNumber() && field.toDouble() == 1) &&
+                       !(field.name() == "wtimeout" && field.isNumber() && field.toDouble() == 0);
+    if (means)
+      return invalid(
+          "settings.getLastErrorDefaults must be {{w: 1, wtimeout: 0}}, and sets {}: give the default write concern with "
+          "the command setDefaultRWConcern",
+          field.name());
+  }
+  return Status::OK();
+}
+
 /// What is refused where a config is given, and taken where one is stored already: a member has to start with it.
 Status checkGiven(const ReplicaSetConfig& config, bson::View document) {
   if (document.size() > kMostConfigBytes)
@@ -96,6 +111,7 @@ Status checkGiven(const ReplicaSetConfig& config, bson::View document) {
                    kMostConfigBytes);
   if (config.settings.electionTimeoutMillis.count() < kLeastElectionTimeoutMillis)
     return invalid("settings.electionTimeoutMillis must be {} or more", kLeastElectionTimeoutMillis);
+  TROUPE_TRY(checkDefaults(config.settings.getLastErrorDefaults));
   return checkModes(config);
 }
 
@@ -119,6 +135,26 @@ Status requireFields(bson::View document) {
   return Status::OK();
 }
 
+/// A config as it was given, with the defaults of what it leaves out; not validated.
+StatusWith<ReplicaSetConfig> readConfig(bson::View document) {
+  TROUPE_TRY(requireFields(document));
+  auto config = machines::parseBson<ReplicaSetConfig>(document);
+  if (config.status() == ErrorCode::kOverflow)
+    return Status(ErrorCode::kInvalidReplicaSetConfig, config.status().reason());
+  TROUPE_TRY(config.status());
+  for (MemberConfig& member : config->members) {
+    if (member.arbiterOnly && member.priority == 1) member.priority = 0;
+    if (member.host.find(':') == std::string::npos) member.host += kDefaultPort;
+  }
+  return config;
+}
+
+StatusWith<ReplicaSetConfig> checked(ReplicaSetConfig config, bson::View document) {
+  TROUPE_TRY(config.validate());
+  TROUPE_TRY(checkGiven(config, document));
+  return config;
+}
+
 /// Voters of `a` that are no voters of `b`.
 int votersOnlyIn(const ReplicaSetConfig& a, const ReplicaSetConfig& b) {
   return static_cast<int>(std::count_if(a.members.begin(), a.members.end(), [&](const MemberConfig& m) {
@@ -132,18 +168,18 @@ int votersOnlyIn(const ReplicaSetConfig& a, const ReplicaSetConfig& b) {
 ReplicaSetSettings::ReplicaSetSettings() = default;
 
 StatusWith<ReplicaSetConfig> ReplicaSetConfig::parse(bson::View document) {
-  TROUPE_TRY(requireFields(document));
-  auto config = machines::parseBson<ReplicaSetConfig>(document);
-  if (config.status() == ErrorCode::kOverflow)
-    return Status(ErrorCode::kInvalidReplicaSetConfig, config.status().reason());
-  TROUPE_TRY(config.status());
-  for (MemberConfig& member : config->members) {
-    if (member.arbiterOnly && member.priority == 1) member.priority = 0;
-    if (member.host.find(':') == std::string::npos) member.host += kDefaultPort;
-  }
-  TROUPE_TRY(config->validate());
-  TROUPE_TRY(checkGiven(*config, document));
-  return config;
+  TROUPE_ASSIGN(ReplicaSetConfig config, readConfig(document));
+  return checked(std::move(config), document);
+}
+
+StatusWith<ReplicaSetConfig> ReplicaSetConfig::parseSuccessor(bson::View document) {
+  TROUPE_ASSIGN(ReplicaSetConfig config, readConfig(document));
+  std::set<NodeName> hosts;
+  for (const MemberConfig& m : config.members)
+    if (!hosts.insert(m.host).second)
+      return Status(ErrorCode::kNewReplicaSetConfigurationIncompatible,
+                    fmt::format("Found two member configurations with same host field: {}", m.host));
+  return checked(std::move(config), document);
 }
 
 Status ReplicaSetConfig::validate() const {

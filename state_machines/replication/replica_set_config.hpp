@@ -84,10 +84,13 @@ struct ReplicaSetConfig {
   bool writeConcernMajorityJournalDefault = true;
   ReplicaSetSettings settings;
 
-  /// Reads a config as replSetInitiate and replSetReconfig are given it, strictly, and validates it. Left out fields
+  /// Reads a config as replSetInitiate is given it, strictly, and validates it. Left out fields
   /// get their defaults, an arbiter the priority 0. Errors: TypeMismatch, UnknownField, MissingRequiredField,
   /// InvalidReplicaSetConfig (also for a number out of range); each names the field.
   static StatusWith<ReplicaSetConfig> parse(bson::View document);
+  /// The same for replSetReconfig. Two members with one host, as adding one that is there already makes them, give
+  /// NewReplicaSetConfigurationIncompatible.
+  static StatusWith<ReplicaSetConfig> parseSuccessor(bson::View document);
   /// The rules that a config has to keep by itself. Errors: InvalidReplicaSetConfig.
   Status validate() const;
   bool isConfigServer() const { return configsvr.value_or(false); }

@@ -37,6 +37,13 @@ StatusWith<client::Connection> connect(const ClusterMember& member) {
   return client::Connection::open(target);
 }
 
+/// The state of a member that shows no status of its set.
+std::string stateFor(const Status& refusal) {
+  if (refusal == ErrorCode::kNotYetInitialized) return "STARTUP";
+  if (refusal == ErrorCode::kInvalidReplicaSetConfig) return "REMOVED";
+  return refusal.reason();
+}
+
 Status taken(int32_t port, int32_t number) {
   return {ErrorCode::kSocketException,
           fmt::format("the port {} of member {} is in use by another program", port, number)};
@@ -311,7 +318,7 @@ MemberReport LocalCluster::reportOf(const ClusterMember& member) const {
     report.status = std::move(*status);
     report.state = selfIn(report.status)["stateStr"].toStringOr("REMOVED");
   } else {
-    report.state = status.status() == ErrorCode::kNotYetInitialized ? "STARTUP" : status.status().reason();
+    report.state = stateFor(status.status());
   }
   return report;
 }

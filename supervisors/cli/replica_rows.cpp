@@ -44,6 +44,7 @@ std::optional<double> lagOf(bson::View status, bson::View member) {
   if (primary.empty() || member["state"].toInt64() == kPrimary) return std::nullopt;
   const auto newest = primary["optimeDate"], own = member["optimeDate"];
   if (!newest.is(bson::Type::kDate) || !own.is(bson::Type::kDate)) return std::nullopt;
+  if (newest.asDate().millis <= 0 || own.asDate().millis <= 0) return std::nullopt;  // it has no data, or is unknown
   return static_cast<double>(std::max<int64_t>(newest.asDate().millis - own.asDate().millis, 0)) / 1000;
 }
 

@@ -208,7 +208,9 @@ class Forced(unittest.TestCase):
             self.assertTrue(eventually(lambda: any(m.is_primary() for m in group.others(first))))
             self.assertTrue(eventually(lambda: not first.is_primary()))
             self.assertTrue(eventually(lambda: "removed" in first.hello().get("info", "")), first.hello())
-            self.assertEqual(first.ask("replSetGetStatus")["myState"], 10)
+            status = first.ask("replSetGetStatus")
+            self.assertEqual((status["ok"], status["code"], status["state"], status["stateStr"]), (0, 93, 10, "REMOVED"), status)
+            self.assertIn("not a member", status["errmsg"])
 
     def test_a_config_that_demotes_the_primary_ends_it(self):
         with Set(3) as group:

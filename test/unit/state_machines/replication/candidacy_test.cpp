@@ -196,6 +196,18 @@ TEST(Candidacy, APrimaryOrCandidateIsNotFrozen) {
   EXPECT_EQ(answered(when(standing(), Freeze{Secs(1)}))->code(), ErrorCode::kNotSecondary);
 }
 
+/// To others it is SECONDARY: that only a follower can stand would tell its operator nothing.
+TEST(Candidacy, SaysThatNoMajorityAnswersOneThatStandsAlready) {  // ELE-004
+  Snapshot<Topology> now = when(memberOf(kConfig, "a:1"), ElectionTimeout{}).next;
+  ASSERT_EQ(now.memory.phase, Phase::kDryRun);
+  for (MemberView& view : now.memory.members) view.heard = {0};
+  const auto reason = [&now] { return answered(when(now, StepUp{}))->reason(); };
+  EXPECT_NE(reason().find("it stands already"), std::string::npos) << reason();
+  EXPECT_EQ(reason().find("no majority"), std::string::npos) << reason();
+  for (MemberView& view : now.memory.members) view.heard.clear();
+  EXPECT_NE(reason().find("no majority of the voters answers"), std::string::npos) << reason();
+}
+
 TEST(Candidacy, ANodeThatRollsBackIsInItsStateAndDoesNotStand) {  // RBK-002
   const Outcome out = when(memberOf(kConfig, "a:1"), RollingBack{true});
   EXPECT_EQ(stateOf(out.next), MemberState::kRollback);

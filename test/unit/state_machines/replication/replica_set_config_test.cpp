@@ -174,6 +174,17 @@ TEST(ReplicaSetConfig, IsFollowedByAHigherVersionOfTheSameSet) {  // ELE-037
   EXPECT_EQ(code([](auto& c) { c.members[1].votes = c.members[2].votes = 0; }), kInvalid);
 }
 
+TEST(ReplicaSetConfig, AHostThatIsGivenTwiceMakesASuccessorIncompatible) {
+  const bson::Document twice = withMembers(andA(R"({"_id": 1, "host": "a:1"})"));
+  EXPECT_EQ(failure(twice), kInvalid) << "of a first config";
+  EXPECT_EQ(ReplicaSetConfig::parseSuccessor(twice).status(), ErrorCode::kNewReplicaSetConfigurationIncompatible);
+  const bson::Document withPort = withMembers(R"({"_id": 0, "host": "a"}, {"_id": 1, "host": "a:27017"})");
+  EXPECT_EQ(ReplicaSetConfig::parseSuccessor(withPort).status(), ErrorCode::kNewReplicaSetConfigurationIncompatible);
+  const bson::Document sameId = withMembers(andA(R"({"_id": 0, "host": "b:1"})"));
+  EXPECT_EQ(ReplicaSetConfig::parseSuccessor(sameId).status(), kInvalid) << "all else is as for a first config";
+  EXPECT_TRUE(ReplicaSetConfig::parseSuccessor(withMembers(andA(R"({"_id": 1, "host": "b:1"})"))).isOK());
+}
+
 TEST(ReplicaSetConfig, WhatWouldHurtIsRefusedWhereItIsGiven) {
   const auto withSettings = [](const std::string& settings) {
     return failureOf(R"({"_id": 0, "host": "a:1", "tags": {"dc": "east"}})", R"(, "settings": {)" + settings + "}");
@@ -183,6 +194,14 @@ TEST(ReplicaSetConfig, WhatWouldHurtIsRefusedWhereItIsGiven) {
   EXPECT_EQ(withSettings(R"("getLastErrorModes": {"m": {"dc": 1}})"), ErrorCode::kOK);
   EXPECT_EQ(withSettings(R"("getLastErrorModes": {"m": {"dc": 1, "rack": 1}})"), kInvalid);
   EXPECT_EQ(withSettings(R"("getLastErrorModes": {"m": 3})"), kInvalid);
+  EXPECT_EQ(withSettings(R"("getLastErrorDefaults": {})"), ErrorCode::kOK);
+  EXPECT_EQ(withSettings(R"("getLastErrorDefaults": {"w": 1, "wtimeout": 0})"), ErrorCode::kOK);
+  for (const char* unread : {R"({"w": 2})", R"({"w": "majority"})", R"({"w": 1, "wtimeout": 5})", R"({"j": true})"}) {
+    const auto refused =
+        ReplicaSetConfig::parse(withMembers(kA, std::string(R"(, "settings": {"getLastErrorDefaults": )") + unread + "}"));
+    EXPECT_EQ(refused.status(), kInvalid) << unread;
+    EXPECT_NE(refused.status().reason().find("setDefaultRWConcern"), std::string::npos) << refused.status().reason();
+  }
   const auto tagged = [](size_t bytes) {
     return failureOf(R"({"_id": 0, "host": "a:1", "tags": {"text": ")" + std::string(bytes, 'x') + R"("}})");
   };

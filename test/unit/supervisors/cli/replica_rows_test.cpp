@@ -30,6 +30,12 @@ TEST(ReplicaRows, LagIsCountedFromThePrimaryWhereBothAreKnown) {
   EXPECT_EQ(lagOf(kStatus, memberOf(kStatus, 0)), std::nullopt);
   EXPECT_EQ(lagOf(kStatus, memberOf(kStatus, 1)), 4.0);
   EXPECT_EQ(lagOf(kStatus, memberOf(kStatus, 2)), std::nullopt) << "arbiters hold no data";
+  const auto unknown = R"({"members": [{"state": 1, "optimeDate": {"$date": "2026-01-01T00:00:05Z"}},
+    {"state": 8, "optimeDate": {"$date": "1970-01-01T00:00:00Z"}}]})"_json;
+  EXPECT_EQ(lagOf(unknown, memberOf(unknown, 1)), std::nullopt) << "nothing is known of what it has";
+  const auto fresh = R"({"members": [{"state": 1, "optimeDate": {"$date": "1970-01-01T00:00:00Z"}},
+    {"state": 2, "optimeDate": {"$date": "2026-01-01T00:00:05Z"}}]})"_json;
+  EXPECT_EQ(lagOf(fresh, memberOf(fresh, 1)), std::nullopt) << "nothing is known of what the primary has";
   const auto headless = R"({"members": [{"state": 2, "optimeDate": {"$date": "2026-01-01T00:00:05Z"}}]})"_json;
   EXPECT_EQ(lagOf(headless, memberOf(headless, 0)), std::nullopt);
 }
