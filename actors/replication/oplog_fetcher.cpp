@@ -1,5 +1,7 @@
 #include "actors/replication/oplog_fetcher.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <utility>
 
@@ -11,6 +13,10 @@ namespace troupe::replication {
 namespace {
 
 using log::Severity;
+
+std::string textOf(const OpTime& at) {
+  return fmt::format("({}, {}) of term {}", at.timestamp.seconds, at.timestamp.increment, at.term);
+}
 
 constexpr FetcherLine kRestarting{21275, Severity::kInfo, "Restarting the oplog cursor"};
 constexpr FetcherLine kChosen{21276, Severity::kInfo, "Sync source chosen"};
@@ -91,7 +97,11 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(LookAround action) {
 Task<OplogFetcher::Outcome> OplogFetcher::done(Probe action) {
   const auto required = parts_.required ? parts_.required() : std::nullopt;
   auto probed = co_await probeLog(*parts_.members, action.source, required);
-  if (probed.isOK()) co_return std::optional<Event>(std::move(*probed));
+  if (probed.isOK()) {  // what is refused or diverged now is so because of this, not of what failed before
+    why_ = "its log goes from " + textOf(probed->oldest) + " to " + textOf(probed->newest) +
+           ", and this member's newest entry is " + textOf(newest());
+    co_return std::optional<Event>(std::move(*probed));
+  }
   why_ = probed.status().toString();
   co_return std::optional<Event>(ProbeFailed{action.source, why_});
 }

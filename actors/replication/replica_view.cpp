@@ -82,6 +82,12 @@ void appendElection(bson::Builder& reply, bson::Date at) {
   reply.append("electionTime", electionTimeOf(at)).append("electionDate", at);
 }
 
+/// A member without a source falls behind, and that is all that its state would not say.
+std::string_view infoFor(MemberState state, const NodeName& source) {
+  const bool fetches = state == MemberState::kSecondary || state == MemberState::kRecovering;
+  return fetches && source.empty() ? "could not find member to sync from" : "";
+}
+
 void appendMyself(bson::Builder& reply, const MemberConfig& member, const ReplicaView& view, const NodeName& source,
                   int64_t uptimeSecs) {
   reply.append("health", 1.0);
@@ -89,7 +95,7 @@ void appendMyself(bson::Builder& reply, const MemberConfig& member, const Replic
   reply.append("uptime", uptimeSecs);
   appendOpTimes(reply, member, view.topology.memory.applied, view.topology.memory.durable);
   appendSource(reply, *view.config(), source);
-  reply.append("infoMessage", "");
+  reply.append("infoMessage", infoFor(view.state(), source));
   if (view.state() == MemberState::kPrimary) appendElection(reply, view.topology.memory.electedAt);
   const ConfigVersion config = view.config()->configVersion();
   appendConfigVersion(reply, config);

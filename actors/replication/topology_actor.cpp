@@ -181,7 +181,8 @@ void TopologyActor::onStop(const Status& reason) {
   shown_.topology.memory = {};
   shown_.contacts.clear();
   parts_.membership->publish(shown_);
-  if (parts_.changed && !reason.isOK() && reason.code() != ErrorCode::kInterruptedAtShutdown) parts_.changed(shown_);
+  if (parts_.changed && !reason.isOK() && reason.code() != ErrorCode::kInterruptedAtShutdown)
+    parts_.changed(shown_, reason.toString());
 }
 
 /// The members of the config, those of a config to come, and recent callers: an answer needs a way,
@@ -248,7 +249,7 @@ Task<StatusWith<std::optional<TopologyActor::Event>>> TopologyActor::refuseWrite
 
 std::optional<Topology::Event> TopologyActor::done(const AnnounceRole& role) {
   const bool isElected = role.state == MemberState::kPrimary && shown_.state() != MemberState::kPrimary;
-  publish();
+  publish(role.why);
   if (!isElected) return {};
   const auto now = environment().wallNow().time_since_epoch();
   return Event(Elected{role.term, {std::chrono::duration_cast<Millis>(now).count()}});
@@ -299,6 +300,7 @@ void TopologyActor::heardFrom(const Envelope& envelope) {
   if (envelope.from.node().empty() || envelope.from.node() == node().name()) return;  // a command
   Contact& contact = contacts_[envelope.from.node()];
   contact.receivedFrom = environment().wallNow();
+  heard_.insert(envelope.from.node());
   calledAt_[envelope.from.node()] = environment().now();
   if (!hears(snapshot(), envelope.from.node())) contact.upSince = contact.receivedFrom;
   updatePeers();
@@ -364,7 +366,20 @@ void TopologyActor::reportRefusals(const ReplicaView& next) const {
     if (member.refusal != refusalOf(shown_, member.host)) parts_.refusalChanged(member.host, member.refusal);
 }
 
-void TopologyActor::publish() {
+/// A primary counts all as there for the time being (rebuildViews): up is only one of which a message has come.
+void TopologyActor::reportReach(const ReplicaView& next) {
+  if (!parts_.reachChanged) return;
+  for (const MemberView& member : next.topology.memory.members) {
+    if (!member.isAlive()) {
+      heard_.erase(member.host);
+      if (up_.erase(member.host)) parts_.reachChanged(member.host, false);
+    } else if (heard_.contains(member.host) && up_.insert(member.host).second) {
+      parts_.reachChanged(member.host, true);
+    }
+  }
+}
+
+void TopologyActor::publish(const std::string& why) {
   ReplicaView next = shown_;
   next.topology = snapshot();
   next.contacts = contacts_;
@@ -372,9 +387,12 @@ void TopologyActor::publish() {
   // What learns of the new role must not find this one's right to write still given (state_transition.hpp).
   if (shown_.isWritable() && !next.isWritable() && parts_.refuseWrites) parts_.refuseWrites();
   reportRefusals(next);
+  reportReach(next);
+  if (parts_.configChanged && next.config() && next.config() != shown_.config())
+    parts_.configChanged(shown_.config(), *next.config());
   shown_ = next;
   parts_.membership->publish(std::move(next));
-  if (changed && parts_.changed) parts_.changed(shown_);
+  if (changed && parts_.changed) parts_.changed(shown_, why);
   else if (membersChanged && parts_.membersChanged) parts_.membersChanged(shown_);
 }
 

@@ -15,12 +15,19 @@ namespace troupe::replication {
 struct TopologyParts {
   std::shared_ptr<machines::StorageAccess> storage;
   Membership* membership = nullptr;
-  /// Told after each change of what clients see (role, primary, config): wakes waiting hellos. May be null.
-  std::function<void(const ReplicaView&)> changed;
+  /// Told after each change of what clients see (role, primary, config), with the reason of a change of role: wakes
+  /// waiting hellos. May be null.
+  std::function<void(const ReplicaView&, const std::string& why)> changed;
   /// Told when another member serves data that did not, or no longer, and clients see no change. May be null.
   std::function<void(const ReplicaView&)> membersChanged;
   /// Told when another member refuses heartbeats, for another reason than before, or no longer (empty). May be null.
   std::function<void(const NodeName& host, const std::string& refusal)> refusalChanged;
+  /// Told when another member that was there is down to this node, or is there again or for the first time. May be
+  /// null.
+  std::function<void(const NodeName& host, bool isUp)> reachChanged;
+  /// Told of each config that is in use from now on; without one before it is the first, or that of a start. May be
+  /// null.
+  std::function<void(const std::optional<ReplicaSetConfig>& before, const ReplicaSetConfig& now)> configChanged;
   /// Outcome of ending the operations that began under the old role.
   struct Interrupted {
     int64_t killed = 0, left = 0;
@@ -118,8 +125,9 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   void watchMember(const NodeName& host);
   void lost(const Down& down);
   void updatePeers();
-  void publish();
+  void publish(const std::string& why = {});
   void reportRefusals(const ReplicaView& next) const;
+  void reportReach(const ReplicaView& next);
 
   TopologyParts parts_;
   std::map<OpenCommand, Context> open_;
@@ -127,6 +135,8 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   Snapshot<Topology> before_;            ///< the last transition
   std::map<NodeName, Contact> contacts_;
   std::map<NodeName, TimePoint> calledAt_;
+  std::set<NodeName> heard_;    ///< a message has come of them since they were down last
+  std::set<NodeName> up_;       ///< as `reachChanged` was told
   std::set<NodeName> unheard_;  ///< their heartbeats wait for the document to be written
   std::set<NodeName> peers_;
   std::map<NodeName, Watch> watches_;  ///< of members that were heard of

@@ -58,7 +58,7 @@ void askToTakeOver(Turn& t, const NodeName& successor) {
 void stepDownAsAsked(Turn& t, const MemberView* successor) {
   const StepDownAttempt attempt = *t.mem.stepDown;
   const NodeName next = successor ? successor->host : NodeName();
-  t.why = "replSetStepDown";
+  t.why = kStepDownCommand;
   t.mem.frozen = true;
   t.arm(attempt.stepDownPeriod, FreezeOver{});
   leaveLeadership(t);

@@ -234,8 +234,9 @@ struct AnnounceRole {
   MemberState state = MemberState::kUnknown;
   bool writable = false;
   int64_t term = 0;
-  std::string why;
+  std::string why;  ///< for people; kStepDownCommand if an operator or a shutdown has asked for it
 };
+inline constexpr std::string_view kStepDownCommand = "replSetStepDown";
 /// No operation that began under the old role may go on: kills those that conflict, aborts transactions that are not
 /// prepared.
 struct InterruptOperations {};

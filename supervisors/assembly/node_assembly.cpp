@@ -439,6 +439,7 @@ StatusWith<Future<Status>> NodeAssembly::begin() {
   Parts& p = *parts_;
   p.makeNode();
   p.makeContext();
+  if (p.membership) TROUPE_TRY(checkStoredSet(p.storageAccess(), *p.membership));
   maintenance::discardTemporaries(*p.context);
   p.storageRows = std::make_unique<StorageRows>(*p.context);
   TROUPE_ASSIGN(const TreeParts tree, p.treeParts());

@@ -50,6 +50,40 @@ void tellServices(Node& node, const std::vector<Service>& services, const replic
     if (service.primaryOnly) node.tell(node.address(servicePath(service.name)), role);
 }
 
+/// A warning for a step-down that nobody has asked for.
+void logState(server::ServerContext& server, bool led, const replication::ReplicaView& now, const std::string& why) {
+  bson::Builder attributes;
+  attributes.append("state", machines::EnumNames<replication::MemberState>::name(now.state()));
+  attributes.append("writable", now.isWritable()).append("term", now.topology.memory.term);
+  attributes.append("primary", now.primary());
+  if (!why.empty()) attributes.append("why", why);
+  const bool isUnasked = led && !leads(now.topology.memory.phase) && why != replication::kStepDownCommand;
+  const auto write = isUnasked ? &log::Log::warning : &log::Log::info;
+  (server.log.*write)(Component::kReplication, 21358, "topology", "Replica set state", attributes.finish());
+}
+
+void logReach(server::ServerContext& server, const replication::NodeName& host, bool isUp) {
+  if (isUp)
+    return server.log.info(Component::kReplication, 21285, "topology", "A member is up", bson::doc("host", host));
+  server.log.warning(Component::kReplication, 21284, "topology", "A member is down", bson::doc("host", host));
+}
+
+void logConfig(server::ServerContext& server, const std::optional<replication::ReplicaSetConfig>& before,
+               const replication::ReplicaSetConfig& now) {
+  std::vector<std::string> added, removed, changed;
+  for (const replication::MemberConfig& member : now.members) {
+    const replication::MemberConfig* const known = before ? before->member(member.host) : nullptr;
+    if (!known) added.push_back(member.host);
+    else if (*known != member) changed.push_back(member.host);
+  }
+  if (before)
+    for (const replication::MemberConfig& member : before->members)
+      if (!now.has(member.host)) removed.push_back(member.host);
+  server.log.info(
+      Component::kReplication, 21286, "topology", "A config of the replica set is in use",
+      bson::doc("version", now.version, "term", now.term, "added", added, "removed", removed, "changed", changed));
+}
+
 void logRefusal(server::ServerContext& server, const replication::NodeName& host, const std::string& refusal) {
   if (refusal.empty())
     return server.log.warning(Component::kReplication, 21283, "topology",
@@ -69,19 +103,20 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
   const auto transition = std::make_shared<replication::StateTransition>(server.node, topology.storage->operations);
   const auto role = std::make_shared<DataRole>(
       server, transition, [builds = &following.builds] { builds->forgetAll(); });  // the new primary discards them
-  topology.changed = [&server, &options, role](const replication::ReplicaView& now) {
+  topology.changed = [&server, &options, role, led = false](const replication::ReplicaView& now,
+                                                            const std::string& why) mutable {
     role->placeChanged(now);
     server.hello.bump();
     tellServices(server.node, options.services, now);
-    server.log.info(Component::kReplication, 21358, "topology", "Replica set state",
-                    bson::doc("state", machines::EnumNames<replication::MemberState>::name(now.state()), "writable",
-                              now.isWritable(), "term", now.topology.memory.term, "primary", now.primary()));
+    logState(server, std::exchange(led, leads(now.topology.memory.phase)), now, why);
   };
   // Its source may have frozen: no connection tells.
   topology.membersChanged = [role](const replication::ReplicaView& now) { role->placeChanged(now); };
   topology.refusalChanged = [&server](const replication::NodeName& host, const std::string& refusal) {
     logRefusal(server, host, refusal);
   };
+  topology.reachChanged = [&server](const replication::NodeName& host, bool isUp) { logReach(server, host, isUp); };
+  topology.configChanged = [&server](const auto& before, const auto& now) { logConfig(server, before, now); };
   topology.holdsData = [&server, told = false]() mutable {
     const bool held = holdsData(server);
     if (held && !std::exchange(told, true))
@@ -123,6 +158,10 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
   }
   if (options.adjustTopology) options.adjustTopology(topology);
   return topology;
+}
+
+Status checkStoredSet(const machines::StorageAccess& storage, const replication::Membership& membership) {
+  return replication::TopologyStore(storage).read(membership.self(), membership.setName()).status();
 }
 
 void handOver(server::ServerContext& server) {

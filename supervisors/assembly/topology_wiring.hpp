@@ -17,6 +17,10 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
                                         replication::Membership& membership, std::shared_ptr<link::Links> links,
                                         Following& following, const AssemblyOptions& options);
 
+/// Whether the data directory may be a member's of the set that the node is started for: found out before the actors
+/// begin, since no restart of one would mend it. Errors: InvalidReplicaSetConfig, which names both sets.
+Status checkStoredSet(const machines::StorageAccess& storage, const replication::Membership& membership);
+
 /// A primary that is told to stop asks another member to take over (BOOT-005), and waits for it 2 s at most.
 void handOver(server::ServerContext& server);
 

@@ -11,8 +11,16 @@ void addServerOption(ArgumentParser& command, ServerOption& option) {
               {.showDefault = true, .valueName = "URI", .variable = "TROUPE_URI"});
 }
 
+/// A frozen server takes connections and answers nothing: without a limit of its own in the URI nobody waits for ever.
+/// In its query string any number counts, also 0 for none.
+StatusWith<client::Target> targetOf(const ServerOption& option) {
+  TROUPE_ASSIGN(client::Target target, client::parseTarget(option.uri));
+  if (option.uri.find("socketTimeoutMS=") == std::string::npos) target.socketTimeoutMs = option.answerTimeoutMs;
+  return target;
+}
+
 std::unique_ptr<client::Connection> connectOrExplain(const ServerOption& option) {
-  const auto target = client::parseTarget(option.uri);
+  const auto target = targetOf(option);
   if (!target.isOK()) {
     complain(target.status().reason(), kExitUsage);
     return nullptr;

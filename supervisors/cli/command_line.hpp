@@ -22,7 +22,11 @@ enum ExitCode : int {
 /// The server's address.
 struct ServerOption {
   std::string uri = "mongodb://127.0.0.1:27017";
+  int64_t answerTimeoutMs =
+      30'000;  ///< longest wait for one answer where the URI names no socketTimeoutMS; 0: no limit
 };
+/// Errors: those of client::parseTarget.
+StatusWith<client::Target> targetOf(const ServerOption& option);
 void addServerOption(ArgumentParser& command, ServerOption& option);
 
 /// Connects, or says on standard error why not and what to do; the result is then empty.

@@ -15,7 +15,7 @@ namespace troupe::supervisors {
 namespace {
 
 struct ExportOptions {
-  ServerOption server;
+  ServerOption server{.answerTimeoutMs = 0};  // a large collection may take its time
   std::string database, collection, query, sort, fields, out;
   std::string type;
   int64_t limit = 0;

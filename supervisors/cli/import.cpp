@@ -14,7 +14,7 @@ namespace troupe::supervisors {
 namespace {
 
 struct ImportOptions {
-  ServerOption server;
+  ServerOption server{.answerTimeoutMs = 0};  // a large collection may take its time
   std::string file, database, collection, type, columns, upsertKey;
   std::string separator = ",";
   bool drop = false, inferTypes = false, stopOnError = false, quiet = false;

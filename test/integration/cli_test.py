@@ -5,6 +5,7 @@ import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -134,6 +135,12 @@ class CommandLineTest(ServerTest):
         code, _, err = troupe("ping", "--uri", f"127.0.0.1:{free_port()}")
         self.assertEqual(code, 3)
         self.assertIn("Connection refused", err)
+        with socket.create_server(("127.0.0.1", 0)) as frozen:  # the kernel takes the connection, nobody answers
+            port = frozen.getsockname()[1]
+            for command in ("ping", "status", "tree", "rs"):
+                code, _, err = troupe(command, "--uri", f"mongodb://127.0.0.1:{port}/?socketTimeoutMS=200")
+                self.assertEqual(code, 3, (command, err))
+                self.assertIn("no answer", err)
         code, _, err = self.transfer("import", "c", self.folder / "missing.json")
         self.assertEqual(code, 1)
         self.assertIn("missing.json", err)

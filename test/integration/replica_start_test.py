@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from replica_set_support import MAJORITY, Set, client_of, documents_of
+from replica_set_support import MAJORITY, Member, Set, client_of, documents_of
 from support import SLOWNESS, eventually
 
 REPLAYED, STATE = "Replayed the oplog", "Replica set state"
@@ -35,6 +35,22 @@ class Start(unittest.TestCase):
     def replayed(self, lines):
         """How many entries a start has carried out."""
         return next(line["attr"]["entries"] for line in reversed(lines) if line["msg"] == REPLAYED)
+
+    def test_the_data_of_another_set_end_the_start_with_one_line_that_says_what_to_do(self):
+        member = Member()
+        self.addCleanup(member.discard)
+        member.start()
+        member.command("replSetInitiate")
+        self.assertTrue(eventually(member.is_primary))
+        self.assertEqual(member.stop(), 0)
+        member.options[member.options.index("rs")] = "other"
+        offset = len(member.log())
+        member.launch()
+        self.assertEqual(member.process.wait(60 * SLOWNESS), 100)
+        told = [line for line in lines_since(member, offset) if line["s"] in "EF"]
+        self.assertEqual([line["id"] for line in told], [20575], told)
+        for words in ("belongs to the replica set 'rs'", "started with --replSet other", "start it with --replSet rs"):
+            self.assertIn(words, told[0]["attr"]["error"])
 
     def test_the_log_is_replayed_before_the_member_knows_its_set(self):
         with Set(3, "--syncdelay", "0") as group:

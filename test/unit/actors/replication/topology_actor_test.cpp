@@ -255,6 +255,35 @@ TEST_F(WithAnotherMember, ShowsAndLogsThatItIsOfAnotherSetOfItsName) {
   EXPECT_EQ(warned, 1);
 }
 
+TEST_F(WithAnotherMember, LogsWhoIsThereWhichConfigIsInUseAndWhyItsStateChanged) {
+  const auto last = [this](int64_t id) {
+    bson::Document found;
+    for (const std::string& line : server.server->log.recentLines())
+      if (bson::Document written = parse(line); written["id"].toInt64() == id) found = std::move(written);
+    return found;
+  };
+  const bson::Document config = last(21286);
+  EXPECT_EQ(config.view().at("attr.version").toInt64(), this->config().version);
+  EXPECT_EQ(config.view().at("attr.added.0").toStringOr(), "n2:1");
+  EXPECT_TRUE(config.view().at("attr.removed").asArray().empty());
+  hear(heartbeat());
+  EXPECT_EQ(last(21285).view().at("attr.host").toStringOr(), "n2:1");
+  server.node.advance(std::chrono::seconds(30));
+  const bson::Document down = last(21284);
+  EXPECT_EQ(down.view().at("attr.host").toStringOr(), "n2:1");
+  EXPECT_EQ(down["s"].toStringOr(), "W");
+  reconfigure(100'000'000, "");
+  EXPECT_EQ(last(21286).view().at("attr.removed.0").toStringOr(), "n2:1");
+  const auto stepDown =
+      server.begin(parse(R"({"replSetStepDown": 3600, "force": true, "secondaryCatchUpPeriodSecs": 0})"), "admin");
+  for (int steps = 0; !stepDown->done && steps < 100; ++steps) server.node.advance(std::chrono::milliseconds(100));
+  const auto status = server.run(parse(R"({"replSetGetStatus": 1})"), "admin");
+  EXPECT_EQ(status.view().at("members.0.infoMessage").toStringOr(), "could not find member to sync from");
+  const bson::Document state = last(21358);
+  EXPECT_EQ(state.view().at("attr.why").toStringOr(), "replSetStepDown");
+  EXPECT_EQ(state["s"].toStringOr(), "I") << "it was asked for";
+}
+
 TEST_F(WithAnotherMember, SaysWhenItWasElected) {  // REP-038
   hear(heartbeat());
   const auto answers = other->all<HeartbeatReply>();
