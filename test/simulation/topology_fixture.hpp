@@ -24,7 +24,8 @@ class Members final : public sim::Program {
     options.adjustTopology = [this, name](TopologyParts& parts) {
       parts.adopted = nullptr;  // what is in the node's own log is not asked
       parts.lacksData = nullptr;
-      parts.changed = parts.membersChanged = nullptr;  // and nobody fetches, or copies what others have
+      parts.changed = nullptr;
+      parts.membersChanged = nullptr;  // and nobody fetches, or copies what others have
       parts.catchUp = [this, name](const CatchUp& wanted) { catchUps[name].push_back(wanted); };
       parts.drain = [this, name](const Drain& wanted) { drains[name].push_back(wanted); };
     };
