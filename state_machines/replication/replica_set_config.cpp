@@ -97,7 +97,8 @@ Status checkDefaults(bson::View defaults) {
                        !(field.name() == "wtimeout" && field.isNumber() && field.toDouble() == 0);
     if (means)
       return invalid(
-          "settings.getLastErrorDefaults must be {{w: 1, wtimeout: 0}}, and sets {}: give the default write concern with "
+          "settings.getLastErrorDefaults must be {{w: 1, wtimeout: 0}}, and sets {}: give the default write concern "
+          "with "
           "the command setDefaultRWConcern",
           field.name());
   }

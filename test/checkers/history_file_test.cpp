@@ -72,7 +72,7 @@ TEST(HistoryFile, OfARegisterThatIsStaleIsBroken) {
 }
 
 TEST(HistoryFile, OfWhatIsNoOperationIsRefusedWithItsLine) {
-  EXPECT_NE(reasonFor(kGood + "\n{").find("line 7"), std::string::npos);
+  EXPECT_NE(reasonFor(kGood + "\n{").find("line 8"), std::string::npos);
   const auto with = [](const char* rest) { return std::string(R"({"process": 1, "begin": 5, )") + rest + "}"; };
   for (const char* rest :
        {R"("end": 6, "append": {"key": "a", "value": 1})", R"("end": 6, "outcome": "ok")",

@@ -257,8 +257,7 @@ TEST_F(NodeAloneTest, IsAllMembersThatThereAre) {
 }
 
 TEST_F(NodeAloneTest, IsNoSetToDraw) {
-  EXPECT_EQ(bson::toRelaxedJson(server.node.wait(pictureOfSet(*server.server))),
-            R"({"set": "", "self": "n1", "members": []})");
+  EXPECT_EQ(server.node.wait(pictureOfSet(*server.server)), parse(R"({"set": "", "self": "n1", "members": []})"));
 }
 
 class SetPictureTest : public CommandTest {

@@ -211,13 +211,6 @@ class InitialSyncFixture : public ::testing::Test {
     while (*cursor->next()) times.push_back(cursor->time());
     return times;
   }
-  /// Also of what is not visible yet.
-  bson::Timestamp newestOnDisk() {
-    storage::OperationContext reader({.sessions = target->storageSessions});
-    const auto newest = target->assembly.oplog()->newest(reader.recoveryUnit());
-    EXPECT_TRUE(newest.isOK()) << newest.status().toString();
-    return newest.isOK() ? newest->value_or(bson::Timestamp{}) : bson::Timestamp{};
-  }
   void expectTheSame() {
     ASSERT_TRUE(done) << phase() << " " << bson::toRelaxedJson(status->toBson({0}));
     EXPECT_THAT(failures, testing::IsEmpty());

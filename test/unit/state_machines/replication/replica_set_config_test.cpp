@@ -197,8 +197,8 @@ TEST(ReplicaSetConfig, WhatWouldHurtIsRefusedWhereItIsGiven) {
   EXPECT_EQ(withSettings(R"("getLastErrorDefaults": {})"), ErrorCode::kOK);
   EXPECT_EQ(withSettings(R"("getLastErrorDefaults": {"w": 1, "wtimeout": 0})"), ErrorCode::kOK);
   for (const char* unread : {R"({"w": 2})", R"({"w": "majority"})", R"({"w": 1, "wtimeout": 5})", R"({"j": true})"}) {
-    const auto refused =
-        ReplicaSetConfig::parse(withMembers(kA, std::string(R"(, "settings": {"getLastErrorDefaults": )") + unread + "}"));
+    const auto refused = ReplicaSetConfig::parse(
+        withMembers(kA, std::string(R"(, "settings": {"getLastErrorDefaults": )") + unread + "}"));
     EXPECT_EQ(refused.status(), kInvalid) << unread;
     EXPECT_NE(refused.status().reason().find("setDefaultRWConcern"), std::string::npos) << refused.status().reason();
   }
