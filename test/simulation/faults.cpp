@@ -174,14 +174,15 @@ void Faults::miscount(const std::string& node) {
   note(node, "miscounts", "every collection");
 }
 
-/// A member's tables are written with checkpoints, which are rare: a crash would mostly find no row to take.
+/// A member's tables are written with checkpoints, which are rare: a crash would mostly find no row to take. Without a
+/// key of `_id` members seem to have different documents, which is found before they are audited.
 void Faults::dropKey(const std::string& node) {
   if (!cluster_.isAlive(node)) return;
   const machines::StorageAccess access = cluster_.life(node).storage();
   std::vector<std::pair<storage::CollectionPtr, storage::IndexPtr>> indexes;
   for (const auto& collection : access.catalog.snapshot()->collections("test"))
     for (const auto& index : collection->indexes())
-      if (index->ready) indexes.emplace_back(collection, index);
+      if (index->ready && index->spec.name != "_id_") indexes.emplace_back(collection, index);
   if (indexes.empty()) return;
   const size_t first = below(indexes.size());
   for (size_t i = 0; i < indexes.size(); ++i) {  // some have no rows

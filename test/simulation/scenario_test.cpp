@@ -79,7 +79,7 @@ TEST(Scenario, NamesTheLineOfAMistakeAndWhatIsAllowed) {
   EXPECT_EQ(mistakeIn("[topology]\nnodes = 3\n"), "a.toml:1: a scenario needs 'name'");
   EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\nnode = 3\n"),
             "a.toml:3: [topology] knows no 'node'; allowed: arbiters, election_timeout, heartbeat_interval, "
-            "joiners, kind, nodes, priorities");
+            "joiners, kind, log_bytes, nodes, priorities, without_vote");
   EXPECT_EQ(mistakeIn("name = \"x\"\n[topology]\nnodes = 9\n"), "a.toml:3: 'nodes' must be a whole number from 1 to 7");
   EXPECT_EQ(mistakeIn("name = \"x\"\n\n[[fault]]\nkind = \"partition\"\nshape = \"round\"\n"),
             "a.toml:5: 'shape' must be one of one-way, isolate, halves, many-way");

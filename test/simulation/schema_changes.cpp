@@ -32,9 +32,10 @@ bson::Document changeCommand(const std::string& fields) {
 }
 
 /// What the answer says of the change. A primary that is behind, and does not know it, refuses what it has no
-/// collection or index for; the build of an index may be given up by whoever leads next.
+/// collection or index for, or an index that it has hidden; the build of an index may be given up by the next primary.
 Outcome outcomeOfChange(const std::string& kind, const DriverReply& reply, std::string* unexplained) {
-  constexpr std::array kRefused{ErrorCode::kNamespaceNotFound, ErrorCode::kIndexNotFound};
+  constexpr std::array kRefused{ErrorCode::kNamespaceNotFound, ErrorCode::kIndexNotFound,
+                                ErrorCode::kIndexOptionsConflict};
   constexpr std::array kGivenUp{ErrorCode::kIndexBuildAborted, ErrorCode::kInterrupted};
   const auto isOne = [&](ErrorCode code) { return reply.status == code; };
   if (std::ranges::any_of(kRefused, isOne)) return Outcome::kFailed;
