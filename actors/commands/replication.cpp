@@ -132,8 +132,13 @@ Task<Status> reconfigure(Request& request) {
   const bson::Element given = request.body().first();
   if (!given.is(bson::Type::kDocument)) co_return Status(ErrorCode::kBadValue, "no configuration specified");
   if (!request.server().membership) co_return notReplicated();
-  TROUPE_CO_ASSIGN(auto config, ReplicaSetConfig::parseSuccessor(given.asDocument()));
   const bool force = request.flag("force");
+  auto parsed = ReplicaSetConfig::parseSuccessor(given.asDocument());
+  const auto view = request.server().membership->view();
+  // Tools that meet another member than the primary look for the primary, whatever they have brought.
+  if (!parsed.isOK() && !force && view->config() && !view->isWritable())
+    co_return Status(ErrorCode::kNotWritablePrimary, "replSetReconfig without force needs the primary");
+  TROUPE_CO_ASSIGN(auto config, std::move(parsed));
   if (!force) TROUPE_CO_TRY(checkKeepsWriteDefault(request.server(), config));
   const auto jump = static_cast<int64_t>(10'000 + request.server().node.environment().random() % 90'000);
   replication::Reconfig command{std::move(config), force, jump, request.server().membership->self()};

@@ -40,7 +40,7 @@ class ACopyOfFiles(unittest.TestCase):
             with client_of(group) as client:
                 client.app.get_collection("items", write_concern=MAJORITY).insert_one({"_id": "written after the copy"})
             added.start()
-            self.assertEqual(added.status()["myState"], REMOVED, "until it is added")
+            self.assertEqual(added.ask("replSetGetStatus").get("state"), REMOVED, "until it is added")
             self.assertEqual(added.hello()["secondary"], False)
             group.reconfigure(lambda c: c["members"].append({"_id": 7, "host": added.name, "priority": 0, "votes": 0}))
             self.assertTrue(self.follows(primary, added), f"{primary.view_of(added)}\n{added.log_tail(40)}")
@@ -78,7 +78,7 @@ class ACopyOfFiles(unittest.TestCase):
             source, = group.members
             added = self.copy_of(source)
             added.start()
-            self.assertEqual(added.status()["myState"], REMOVED)
+            self.assertEqual(added.ask("replSetGetStatus").get("state"), REMOVED)
             self.assertFalse(added.is_primary())
             source.start()
             primary = group.settled()

@@ -198,7 +198,7 @@ class Silence(unittest.TestCase):
             appear(self.group.members)
             new = self.group.settled(60)
             self.assertIsNot(new, old)
-            self.assertTrue(eventually(lambda: hash_of(old) == hash_of(new), 60), old.log_tail(40))
+            self.assertTrue(eventually(lambda: old.hello().get("secondary") and hash_of(old) == hash_of(new), 60), old.log_tail(40))
             self.insert(client, "afterwards", WriteConcern(w=3, wtimeout=int(30_000 * SLOWNESS)))
         found = [d["_id"] for d in documents_of(old, self.name)]
         self.assertLessEqual({"before", "meanwhile", "afterwards"}, set(found))

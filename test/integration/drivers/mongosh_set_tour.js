@@ -66,7 +66,7 @@ step("rs.add and rs.remove", () => {
   equal(rs.add({host: hosts[3], priority: 0, votes: 0}).ok, 1);
   eventually("it is back", () => stateOf(hosts[3]) === "SECONDARY");
   equal(Number(rs.status().votingMembersCount), 3);
-  fails(93, () => rs.add(hosts[3]));
+  fails(103, () => rs.add(hosts[3]));
   rs.remove(hosts[3]);
 });
 
