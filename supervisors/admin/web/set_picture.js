@@ -46,7 +46,7 @@ export function layout(given) {
       places.set(member.name, {member, column, x: kMargin + column * (kCard.width + kGap.x), y: kMargin + top + index * (kCard.height + kGap.y)});
     });
   });
-  const arrows = [...places.values()].filter(({member}) => places.has(member.syncSource)).map((place) => ({from: place, to: places.get(place.member.syncSource)}));
+  const arrows = [...places.values()].filter(({member}) => isReachable(member) && places.has(member.syncSource)).map((place) => ({from: place, to: places.get(place.member.syncSource)}));
   return {width: 2 * kMargin + stacks.length * (kCard.width + kGap.x) - kGap.x, height: height + 2 * kMargin, places, arrows};
 }
 
