@@ -25,7 +25,7 @@ std::string ownName(const ServerContext& server);
 std::vector<std::string> otherMembers(const ServerContext& server);
 
 /// One question that several members are asked at the same time: a command of the cluster itself whose answer is a
-/// cursor. Whoever asks has checked the rights of those it asks for. Made on the pool; used by one task at a time.
+/// cursor. The caller has checked the rights of its user. Made on the pool; used by one task at a time.
 class MemberQuestion {
  public:
   MemberQuestion(Node& node, const std::vector<std::string>& members, const std::string& database,

@@ -19,7 +19,6 @@ namespace {
 
 using replication::MemberConfig;
 using replication::MemberState;
-using replication::MemberView;
 using replication::ReplicaView;
 
 /// How long a member may take to show an end of its log.
@@ -56,7 +55,7 @@ Task<LogWindows> askLogWindows(Node& node, std::vector<std::string> members) {
   co_return windows;
 }
 
-/// What is known of a member: of this node what it is itself, of others what they were heard to say.
+/// The state of a member: this node's own, or the newest that another one has told.
 struct Known {
   MemberState state = MemberState::kUnknown;
   bool isAlive = false;
@@ -72,12 +71,6 @@ Known knownOfSelf(const server::ServerContext& server, const ReplicaView& view) 
           .source = server.membership->syncSource()};
 }
 
-/// A refusal says more than silence, as in replSetGetStatus.
-std::string messageOf(const MemberView& member) {
-  if (!member.refusal.empty()) return member.refusal;
-  return member.isAlive() ? "" : "no sign of life within the election timeout";
-}
-
 Known knownOfOther(const std::string& host, const ReplicaView& view, const replication::Positions& positions) {
   const auto& others = view.topology.memory.members;
   const auto other = std::find_if(others.begin(), others.end(), [&](const auto& one) { return one.host == host; });
@@ -86,7 +79,7 @@ Known knownOfOther(const std::string& host, const ReplicaView& view, const repli
               .isAlive = other->isAlive(),
               .applied = other->applied,
               .source = other->isAlive() ? other->source : std::string(),
-              .message = messageOf(*other)};
+              .message = std::string(replication::messageFor(*other))};
   // The primary hears of positions sooner than heartbeats tell them.
   if (const auto at = positions.find(host); at != positions.end())
     known.applied = std::max(known.applied, at->second.applied);

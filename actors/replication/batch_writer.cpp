@@ -100,16 +100,18 @@ struct BatchWriter::Writing {
     const std::lock_guard lock(mutex);
     return !outcome.isOK();
   }
+  /// The locks go before the end is told: another writer may still be about to leave its coroutine, which keeps this.
   void end(Status status) {
     std::unique_lock lock(mutex);
     if (outcome.isOK()) outcome = std::move(status);
     if (--running > 0) return;
     Status whole = outcome;
     lock.unlock();
+    holding.reset();
     ended.set(std::move(whole));
   }
 
-  const std::shared_ptr<Holding> holding;
+  std::shared_ptr<Holding> holding;  ///< until the last writer has ended
   std::vector<Share> shares;
   const size_t firstOfSessions;  ///< from here on they are of records of sessions
   Promise<Status> ended;

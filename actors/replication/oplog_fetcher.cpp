@@ -97,7 +97,7 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(LookAround action) {
 Task<OplogFetcher::Outcome> OplogFetcher::done(Probe action) {
   const auto required = parts_.required ? parts_.required() : std::nullopt;
   auto probed = co_await probeLog(*parts_.members, action.source, required);
-  if (probed.isOK()) {  // what is refused or diverged now is so because of this, not of what failed before
+  if (probed.isOK()) {  // the reason of a refusal or a divergence from here on, in place of an earlier failure's
     why_ = "its log goes from " + textOf(probed->oldest) + " to " + textOf(probed->newest) +
            ", and this member's newest entry is " + textOf(newest());
     co_return std::optional<Event>(std::move(*probed));

@@ -103,12 +103,6 @@ void appendMyself(bson::Builder& reply, const MemberConfig& member, const Replic
   reply.append("lastHeartbeatMessage", "");
 }
 
-/// A refusal comes first: the member may have begun to refuse before its last sign of life expires.
-std::string_view messageFor(const MemberView& member) {
-  if (!member.refusal.empty()) return member.refusal;
-  return member.isAlive() ? "" : "no sign of life within the election timeout";
-}
-
 void appendOther(bson::Builder& reply, const MemberConfig& config, const MemberView& member, const ReplicaView& view,
                  WallTime now) {
   const auto contact = view.contacts.find(member.host);
@@ -154,6 +148,12 @@ void appendOptimes(bson::Builder& reply, const ReplicationProgress::Times& times
 }
 
 }  // namespace
+
+/// A refusal comes first: the member may have begun to refuse before its last sign of life expires.
+std::string_view messageFor(const MemberView& member) {
+  if (!member.refusal.empty()) return member.refusal;
+  return member.isAlive() ? "" : "no sign of life within the election timeout";
+}
 
 Duration applyDelayOf(const ReplicaView& view) {
   const auto& config = view.config();

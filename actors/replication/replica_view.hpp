@@ -95,6 +95,9 @@ class Membership final : public storage::NodeState {
   const std::shared_ptr<SyncStatus> syncStatus_ = std::make_shared<SyncStatus>();
 };
 
+/// Why another member is not there, or takes part in nothing; empty: nothing is known against it.
+std::string_view messageFor(const MemberView& member);
+
 /// By how much this member applies the log later than it could: its secondaryDelaySecs. One that was removed from its
 /// set stays as it is, and applies nothing more (Duration::max()): that is how the data of a delayed member are saved
 /// from what is about to reach it.

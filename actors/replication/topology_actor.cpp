@@ -366,9 +366,14 @@ void TopologyActor::reportRefusals(const ReplicaView& next) const {
     if (member.refusal != refusalOf(shown_, member.host)) parts_.refusalChanged(member.host, member.refusal);
 }
 
-/// A primary counts all as there for the time being (rebuildViews): up is only one of which a message has come.
+/// A primary counts all as there for the time being (rebuildViews): a member is up once a message of its own has come.
 void TopologyActor::reportReach(const ReplicaView& next) {
   if (!parts_.reachChanged) return;
+  const auto hasLeft = [&](const NodeName& host) {
+    return std::ranges::none_of(next.topology.memory.members, [&](const MemberView& m) { return m.host == host; });
+  };
+  std::erase_if(heard_, hasLeft);
+  std::erase_if(up_, hasLeft);
   for (const MemberView& member : next.topology.memory.members) {
     if (!member.isAlive()) {
       heard_.erase(member.host);

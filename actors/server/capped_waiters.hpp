@@ -56,7 +56,8 @@ class CappedWaiters final : public storage::WriteObserver {
   };
   enum class After : uint8_t { kStays, kGone };
   Status tellOnCommit(storage::RecoveryUnit& unit, const bson::Uuid& collection, After after = After::kStays);
-  /// Of a batch that is being applied: who is woken before its end reads in vain, and has then heard the news.
+  /// Of a batch that is being applied: a reader that is woken before its end finds nothing, and counts the news as
+  /// read.
   void tellOfBatch(const bson::Uuid& collection, After after, std::optional<bson::Timestamp> time);
   void tellReadable();
   void followVisibility(storage::OplogVisibility& visibility, const bson::Uuid& collection,

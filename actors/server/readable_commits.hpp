@@ -11,9 +11,9 @@ class ReplicationProgress;
 namespace troupe::server {
 
 /// Commits that the node's readers may not see yet: a member that follows another one reads at the end of its last
-/// whole batch (RecoveryUnit::readsWholeBatches), and a unit of work of a batch is committed before that. Who tells of
-/// a commit has to tell once more, or not earlier, when readers see it: who was told meanwhile has read what was there
-/// before. For handlers of commits (RecoveryUnit::onCommit). Thread-safe.
+/// whole batch (RecoveryUnit::readsWholeBatches), and a unit of work of a batch is committed before that. An
+/// observer of commits has to announce a commit again, or only then, when readers see it: a reader that was woken
+/// before has read the older data. For handlers of commits (RecoveryUnit::onCommit). Thread-safe.
 class ReadableCommits {
  public:
   /// `hear` is called after readers see more than before, for as long as something was awaited; on the thread that

@@ -32,7 +32,8 @@ namespace troupe::server {
 
 /// Counts committed changes of `admin.system.users` and `admin.system.roles`, so that connections notice when the
 /// rights they remember are out of date. A member that follows another one commits a change before its readers see it:
-/// there it counts a second time once they do, for who looked meanwhile has read the rights of before. Thread-safe.
+/// there it counts a second time once they do, for a connection that looked in between has read the older rights.
+/// Thread-safe.
 class UserChanges final : public storage::WriteObserver {
  public:
   /// Of a member, before its first commit; this outlives `progress`.

@@ -89,18 +89,18 @@ Status checkModes(const ReplicaSetConfig& config) {
   return Status::OK();
 }
 
-/// Only that which means nothing: tools send the defaults that old configs showed. Another default write concern than
-/// this would be read by nobody, and its writes would be less safe than the operator believes.
+/// Tools send the defaults that old configs showed, which are taken. Any other default write concern given here would
+/// have no effect, and writes would be less safe than the operator believes.
 Status checkDefaults(bson::View defaults) {
   for (const bson::Element& field : defaults) {
-    const bool means = !(field.name() == "w" && field.isNumber() && field.toDouble() == 1) &&
-                       !(field.name() == "wtimeout" && field.isNumber() && field.toDouble() == 0);
-    if (means)
-      return invalid(
-          "settings.getLastErrorDefaults must be {{w: 1, wtimeout: 0}}, and sets {}: give the default write concern "
-          "with "
-          "the command setDefaultRWConcern",
-          field.name());
+    const auto has = [&field](std::string_view name, int value) {
+      return field.name() == name && field.isNumber() && field.toDouble() == value;
+    };
+    if (has("w", 1) || has("wtimeout", 0)) continue;
+    return invalid(
+        "settings.getLastErrorDefaults must be {{w: 1, wtimeout: 0}}, and sets {}: give the default write concern with "
+        "the command setDefaultRWConcern",
+        field.name());
   }
   return Status::OK();
 }

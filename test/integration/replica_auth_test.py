@@ -1,15 +1,11 @@
 """Replica sets whose clients and members authenticate: signed cluster times, their keys, and the default concerns."""
-import os
-import shutil
-import tempfile
 import unittest
-from pathlib import Path
 
 import bson
 import pymongo
 from pymongo import ReadPreference
 
-from replica_set_support import MAJORITY, DistantMember, Member, Set, appear, rollback_id, vanish
+from replica_set_support import MAJORITY, DistantMember, Member, Set, appear, key_file, rollback_id, vanish
 from support import SLOWNESS, eventually
 
 WRITE_CONCERN_FAILED, UNAUTHORIZED = 64, 13
@@ -26,15 +22,8 @@ class GuardedSet(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.mkdtemp(prefix="troupe-integration-")
-        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
-        key = Path(folder) / "key"
-        key.write_text("c2VjcmV0MTIz")
-        os.chmod(key, 0o600)
         # Notes of an idle primary would carry its time to the others.
-        cls.group = Set(3, "--auth", "--keyFile", str(key), "--setParameter", "writePeriodicNoops=false", kind=cls.KIND)
-        cls.addClassCleanup(cls.group.__exit__)
-        cls.group.__enter__()
+        cls.group = Set.of_class(cls, 3, "--auth", "--keyFile", key_file(cls.addClassCleanup), "--setParameter", "writePeriodicNoops=false", kind=cls.KIND)
         cls.group.members[0].command("replSetInitiate", cls.group.config)
         primary = cls.group.primary()
         primary.command("createUser", "root", pwd="toor", roles=["root"])

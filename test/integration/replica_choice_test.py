@@ -30,9 +30,7 @@ class Choice(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         silent = {"priority": 0, "votes": 0}
-        cls.group = Set(4, "--setParameter", "writePeriodicNoops=false", kind=DistantMember, m1={"priority": 0}, m2=silent, m3=silent)
-        cls.addClassCleanup(cls.group.__exit__)
-        cls.group.__enter__()
+        cls.group = Set.of_class(cls, 4, "--setParameter", "writePeriodicNoops=false", kind=DistantMember, m1={"priority": 0}, m2=silent, m3=silent)
         cls.group.initiate()
         # Elected soon; from now on a primary that is slow to answer stays.
         times = {"electionTimeoutMillis": int(20_000 * SLOWNESS), "heartbeatIntervalMillis": int(800 * SLOWNESS)}

@@ -21,9 +21,7 @@ class Concerns(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.group = Set(3)
-        cls.addClassCleanup(cls.group.__exit__)
-        cls.group.__enter__()
+        cls.group = Set.of_class(cls, 3)
         cls.group.initiate()
 
     def setUp(self):

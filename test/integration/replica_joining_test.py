@@ -118,7 +118,7 @@ class JoiningTest(unittest.TestCase):
                         self.assertTrue(eventually(lambda: wanted in member.view_of(stranger)["lastHeartbeatMessage"]), member.status())
                         self.assertTrue(eventually(lambda: member.view_of(stranger)["health"] == 0), member.status())
                     self.assert_stays_outside(stranger, group, primary, 3 * timeout)
-            # Whoever adds the one to the other may do it on both sides: then it sends heartbeats itself.
+            # An operator may add each to the other's config: then the stranger sends heartbeats, too.
             own = stranger.command("replSetGetConfig")["config"]
             own["version"] += 1
             own["members"].append({"_id": 1, "host": primary.name, "priority": 0, "votes": 0})

@@ -29,9 +29,7 @@ class PartitionTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.group = Set(3, **cls.OPTIONS)
-        cls.addClassCleanup(cls.group.__exit__)
-        cls.group.__enter__()
+        cls.group = Set.of_class(cls, 3, **cls.OPTIONS)
         cls.group.initiate()
 
     def setUp(self):
@@ -159,9 +157,7 @@ class Silence(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.group = Set(3, kind=DistantMember)
-        cls.addClassCleanup(cls.group.__exit__)
-        cls.group.__enter__()
+        cls.group = Set.of_class(cls, 3, kind=DistantMember)
         cls.group.initiate()
 
     def setUp(self):

@@ -43,10 +43,8 @@ class Following(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.group = Set(3, "--setParameter", "writePeriodicNoops=false", m0={"priority": 5, "tags": {"site": "east"}},
-                        m1={"tags": {"site": "east"}}, m2={"priority": 0, "votes": 0, "tags": {"site": "west"}})
-        cls.addClassCleanup(cls.group.__exit__)
-        cls.group.__enter__()
+        cls.group = Set.of_class(cls, 3, "--setParameter", "writePeriodicNoops=false", m0={"priority": 5, "tags": {"site": "east"}},
+                                 m1={"tags": {"site": "east"}}, m2={"priority": 0, "votes": 0, "tags": {"site": "west"}})
         cls.group.initiate()
         modes = {"bothSites": {"site": 2}, "threeSites": {"site": 3}}
         # Elected soon; from now on a primary that is slow to answer stays. All fetch from it, so none waits for one that is frozen.

@@ -290,13 +290,7 @@ class Rollback(unittest.TestCase):
 
     def test_a_step_that_fails_ends_the_process_and_a_start_goes_on(self):  # RBK-015
         with Set() as group:
-            group.initiate()
-            parted = Parted(group)
-            with parted.old.client() as client:
-                parted.part()
-                client.app.get_collection("items", write_concern=ALONE).insert_one({"_id": "alone"})
-            parted.await_successor()
-            parted.write_on_the_new_branch({"_id": "new"})
+            parted = self.diverge(group)
             in_the_way = parted.old.dbpath / "rollback"  # where a folder is to be made
             in_the_way.write_text("no folder")
             parted.mend()

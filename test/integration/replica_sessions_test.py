@@ -45,9 +45,7 @@ class Counting(threading.Thread):
 class Defaults(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.group = Set(3)
-        cls.addClassCleanup(cls.group.__exit__)
-        cls.group.__enter__()
+        cls.group = Set.of_class(cls, 3)
         cls.group.members[0].command("replSetInitiate", cls.group.config)
         cls.group.primary()
         cls.group.have_data()

@@ -1,10 +1,13 @@
 """Replica sets of real processes for the tests: members, sets, and what operators ask of them."""
+import os
 import queue
 import shutil
 import socket
+import tempfile
 import threading
 import time
 import urllib.request
+from pathlib import Path
 
 import pymongo
 import pymongo.errors
@@ -240,6 +243,13 @@ class Set:
                          "heartbeatIntervalMillis": min(int(election_timeout_ms) // 4, 500)},
         }
 
+    @classmethod
+    def of_class(cls, case, *arguments, **fields):
+        """One for all tests of a class: it is started, and ends with the class."""
+        group = cls(*arguments, **fields)
+        case.addClassCleanup(group.__exit__)
+        return group.__enter__()
+
     def __enter__(self):
         for member in self.members:
             member.start()
@@ -314,6 +324,16 @@ class Background:
     def join(self):
         self._work.join(60 * SLOWNESS)
         return self.reply
+
+
+def key_file(cleanup):
+    """A key for the members of a set, in a folder that is removed by `cleanup` (addCleanup or addClassCleanup)."""
+    folder = tempfile.mkdtemp(prefix="troupe-integration-")
+    cleanup(shutil.rmtree, folder, ignore_errors=True)
+    key = Path(folder) / "key"
+    key.write_text("c2VjcmV0MTIz")
+    os.chmod(key, 0o600)
+    return str(key)
 
 
 def client_of(group):

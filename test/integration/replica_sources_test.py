@@ -20,9 +20,7 @@ class Sources(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.group = Set(3, election_timeout_ms=5000 * SLOWNESS, m0={"priority": 5})
-        cls.addClassCleanup(cls.group.__exit__)
-        cls.group.__enter__()
+        cls.group = Set.of_class(cls, 3, election_timeout_ms=5000 * SLOWNESS, m0={"priority": 5})
         cls.group.initiate()
         cls.primary, cls.near, cls.far = cls.group.members
 

@@ -19,9 +19,7 @@ class Asked(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.group = Set(3, election_timeout_ms=10_000 * SLOWNESS)
-        cls.addClassCleanup(cls.group.__exit__)
-        cls.group.__enter__()
+        cls.group = Set.of_class(cls, 3, election_timeout_ms=10_000 * SLOWNESS)
         cls.group.initiate()
 
     def setUp(self):

@@ -1,19 +1,15 @@
 """One tree over a whole replica set: rows and steps of all members, actions on another member's actors, the picture of the set."""
 import json
-import os
-import shutil
 import subprocess
-import tempfile
 import time
 import unittest
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 import pymongo
 import pymongo.errors
 
-from replica_set_support import Set, client_of
+from replica_set_support import Set, client_of, key_file
 from support import BIN, SLOWNESS, eventually
 
 UNAUTHORIZED = 13
@@ -34,9 +30,7 @@ def tree(member):
 class Tree(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.group = Set(3)
-        cls.addClassCleanup(cls.group.__exit__)
-        cls.group.__enter__()
+        cls.group = Set.of_class(cls, 3)
         cls.group.initiate()
 
     def setUp(self):
@@ -135,12 +129,7 @@ class Tree(unittest.TestCase):
 
 class GuardedTree(unittest.TestCase):
     def test_only_who_may_see_actors_sees_those_of_all(self):
-        folder = tempfile.mkdtemp(prefix="troupe-integration-")
-        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        key = Path(folder) / "key"
-        key.write_text("c2VjcmV0MTIz")
-        os.chmod(key, 0o600)
-        group = Set(3, "--auth", "--keyFile", str(key))
+        group = Set(3, "--auth", "--keyFile", key_file(self.addCleanup))
         self.addCleanup(group.__exit__)
         group.__enter__()
         group.members[0].command("replSetInitiate", group.config)

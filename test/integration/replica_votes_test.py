@@ -12,9 +12,7 @@ class Asking(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.group = Set(3, election_timeout_ms=5000 * SLOWNESS, m0={"priority": 5}, m1={"priority": 1}, m2={"priority": 1})
-        cls.addClassCleanup(cls.group.__exit__)
-        cls.group.__enter__()
+        cls.group = Set.of_class(cls, 3, election_timeout_ms=5000 * SLOWNESS, m0={"priority": 5}, m1={"priority": 1}, m2={"priority": 1})
         cls.group.initiate()
         if not eventually(lambda: cls.group.members[0].is_primary(), 60):
             raise AssertionError("the highest priority does not lead")

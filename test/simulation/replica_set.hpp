@@ -48,10 +48,10 @@ class ReplicaSet final : public Subject {
   /// Living nodes that lead, or take writes.
   std::vector<std::string> leaders() const;
   std::vector<std::string> writable() const;
-  /// A member that dies while it rolls back may keep counts from before: what is to be recounted is not noted anywhere.
+  /// False for a member that has died while it rolled back: the collections to be recounted are not noted on its disk.
   bool countsAreExact(const std::string& node) const { return !members_.at(node).diedInRollback; }
-  /// Members in RECOVERING whose data may go: whatever each of them has, all others have on their disks. An operator
-  /// who copied one anew while others lack what it has could lose what a majority has acknowledged.
+  /// Members in RECOVERING that may be copied anew: all others have the data of each on their disks. A copy made while
+  /// another member lacks some of them could lose a write that a majority has acknowledged.
   std::vector<std::string> mayBeCopiedAnew() const;
   /// No member of the first config is copying data, or has yet to.
   bool haveData() const;

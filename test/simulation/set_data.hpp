@@ -11,9 +11,9 @@
 
 namespace troupe::sim {
 
-/// Sessions of drivers that read and write the data of a replica set, acknowledged by a majority and read as of one, on
-/// whoever is primary. In the end, once nobody writes any more, all members have to hold the same documents in the same
-/// collections, and what was acknowledged, and each member's counts and indexes have to agree with its documents.
+/// Sessions of drivers that write to the primary of a replica set, acknowledged by a majority, and read what a majority
+/// has. In the end, once nobody writes any more, all members have to hold the same documents in the same collections,
+/// none that was acknowledged may lack, and each member's counts and indexes have to agree with its documents.
 class SetData {
  public:
   static constexpr const char* kSameEverywhere = "members that hold different data";
