@@ -27,12 +27,13 @@ using TlsContext = std::shared_ptr<asio::ssl::context>;
 constexpr int kFirstBytes = 2;
 
 /// A TLS client begins with a handshake record; no wire-protocol message has 22 as the low byte of its length and 3
-/// behind it. The bytes stay unread.
-bool greetsWithTls(tcp::socket& socket) {
+/// behind it. The bytes stay unread. Nothing: they are not all there.
+std::optional<bool> greetsWithTls(tcp::socket& socket) {
   unsigned char first[kFirstBytes] = {0, 0};
   boost::system::error_code error;
   const size_t n = socket.receive(asio::buffer(first), tcp::socket::message_peek, error);
-  return !error && n == kFirstBytes && first[0] == 0x16 && first[1] == 0x03;
+  if (!error && n < kFirstBytes) return std::nullopt;
+  return !error && first[0] == 0x16 && first[1] == 0x03;
 }
 
 class TcpArrival final : public Arrival, public std::enable_shared_from_this<TcpArrival> {
@@ -49,11 +50,7 @@ class TcpArrival final : public Arrival, public std::enable_shared_from_this<Tcp
     }
     boost::system::error_code ignored;
     socket_.set_option(asio::socket_base::receive_low_watermark(kFirstBytes), ignored);  // they may come one by one
-    socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this(), promise](const boost::system::error_code&) {
-      boost::system::error_code again;
-      self->socket_.set_option(asio::socket_base::receive_low_watermark(1), again);
-      promise->set(greetsWithTls(self->socket_));
-    });
+    awaitGreeting(promise, true);
     return future;
   }
 
@@ -77,6 +74,18 @@ class TcpArrival final : public Arrival, public std::enable_shared_from_this<Tcp
   }
 
  private:
+  /// A first byte that came before the watermark was set may end the first wait, and no other one.
+  void awaitGreeting(const std::shared_ptr<Promise<bool>>& promise, bool isFirst) {
+    const auto look = [self = shared_from_this(), promise, isFirst](const boost::system::error_code& error) {
+      const std::optional<bool> greets = greetsWithTls(self->socket_);
+      if (!greets && isFirst && !error) return self->awaitGreeting(promise, false);
+      boost::system::error_code ignored;
+      self->socket_.set_option(asio::socket_base::receive_low_watermark(1), ignored);
+      promise->set(greets.value_or(false));
+    };
+    socket_.async_wait(tcp::socket::wait_read, look);
+  }
+
   tcp::socket socket_;
   const tls::TlsMode mode_;
   const TlsContext tls_;

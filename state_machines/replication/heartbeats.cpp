@@ -117,6 +117,7 @@ void sendHeartbeats(Turn& t) {
   if (!t.self()) return t.cancel(HeartbeatDue{});
   for (const MemberView& v : t.mem.members) t.send(v.host, heartbeatFor(t, v.host));
   if (!t.mem.members.empty()) t.arm(t.config().heartbeatInterval(), HeartbeatDue{});
+  askNewMembers(t);
 }
 
 void onHeartbeatDue(Turn& t, const HeartbeatDue&) {
@@ -166,6 +167,7 @@ void onHeartbeatReply(Turn& t, const HeartbeatReply& reply) {
   if (t.mem.phase == Phase::kInitiating) return onMemberOfNewSet(t, reply);
   const Status refusal = refusalOf(t, reply);
   noteRefusal(t, reply.sender.from, refusal);
+  onNewMember(t, reply.sender.from, refusal);
   if (!refusal.isOK()) return;
   takeIn(t, reply.sender);
   heedSource(t, reply.sender);

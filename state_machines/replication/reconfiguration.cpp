@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "state_machines/replication/candidacy.hpp"
 #include "state_machines/replication/heartbeats.hpp"
@@ -18,6 +19,9 @@ namespace {
 
 using Phase = Topology::Phase;
 using Stage = ConfigChange::Stage;
+
+/// For what new members say, where the config has a majority without them: they may come later.
+constexpr std::chrono::seconds kPatience(1);
 
 bool isElectableIn(const ReplicaSetConfig& config, const NodeName& host) {
   const MemberConfig* member = config.member(host);
@@ -81,7 +85,7 @@ Status checkFirstConfig(const ReplicaSetConfig& config, const std::string& setNa
 }
 
 void endInitiation(Turn& t) {
-  t.cancel(InitiateDeadline{});
+  t.cancel(MembersDeadline{});
   t.cancel(HeartbeatDue{});
   t.mem.awaited.clear();
   t.mem.change.reset();
@@ -103,10 +107,60 @@ void finishInitiation(Turn& t) {
   t.conclude(OpenCommand::kInitiate, Status::OK());
 }
 
-void abandonChange(Turn& t, std::string why) {
-  if (!t.mem.change) return;
-  t.mem.change.reset();
-  t.conclude(OpenCommand::kReconfig, Status(ErrorCode::kNewReplicaSetConfigurationIncompatible, std::move(why)));
+bool isAsking(const Turn& t) { return t.mem.change && t.mem.change->stage == Stage::kAsking; }
+
+void endAsking(Turn& t) {
+  if (!isAsking(t)) return;
+  t.mem.awaited.clear();
+  t.cancel(MembersDeadline{});
+}
+
+/// Whether a majority of the voters of the next config are there, as far as is known.
+bool nextHasMajority(const Turn& t) {
+  const ReplicaSetConfig& next = t.mem.change->next;
+  const auto isThere = [&t](const MemberConfig& member) {
+    if (member.host == t.doc.self) return true;
+    const MemberView* const known = t.view(member.host);
+    return known ? known->isAlive() : !t.mem.awaited.contains(member.host);
+  };
+  const auto voters = std::ranges::count_if(next.members, [&](const auto& m) { return m.isVoter() && isThere(m); });
+  return voters >= next.majority();
+}
+
+/// The members of the next config that do not answer.
+std::vector<NodeName> missingOfNext(const Turn& t) {
+  std::vector<NodeName> missing;
+  for (const MemberConfig& member : t.mem.change->next.members) {
+    const MemberView* const known = t.view(member.host);
+    if (t.mem.awaited.contains(member.host) || (known && !known->isAlive())) missing.push_back(member.host);
+  }
+  return missing;
+}
+
+/// The config gets the term of this primary, so that members take it from nobody of an earlier one. To a config without
+/// a term, one that was forced, they compare versions alone: it gets the next one, and its successor one after that.
+void claimConfig(Turn& t) {
+  ReplicaSetConfig claimed = t.config();
+  if (claimed.term == ConfigVersion::kNoTerm) ++claimed.version;
+  claimed.term = t.mem.term;
+  ReplicaSetConfig& next = t.mem.change->next;
+  next.version = std::max(next.version, claimed.version + 1);
+  install(t, std::move(claimed));
+}
+
+/// New members have answered, or had their time to.
+void endOfQuestions(Turn& t) {
+  if (!nextHasMajority(t)) {
+    std::string missing = fmt::format("{}", fmt::join(missingOfNext(t), ", "));
+    return abandonChange(
+        t, ErrorCode::kNodeNotFound,
+        "fewer than a majority of the new config's voters are there, so it would have no primary; these "
+        "members do not answer: " +
+            std::move(missing));
+  }
+  endAsking(t);
+  t.mem.change->stage = Stage::kClaiming;
+  if (t.config().term != t.mem.term) claimConfig(t);
 }
 
 /// On a node of any role, since the operator decides: for sets that have lost their majority.
@@ -114,7 +168,7 @@ void reconfigByForce(Turn& t, const Reconfig& command, ReplicaSetConfig next) {
   next.term = ConfigVersion::kNoTerm;
   next.version = std::max(next.version, t.config().version + 1) + command.versionJump;
   if (!next.has(t.doc.self) && next.has(command.self)) t.doc.self = command.self;
-  abandonChange(t, "another config was installed by force");
+  abandonChange(t, ErrorCode::kNewReplicaSetConfigurationIncompatible, "another config was installed by force");
   if (t.mem.phase == Phase::kCatchingUp || t.mem.phase == Phase::kDraining)
     stepDown(t, "the config was changed by force while it stepped up");
   install(t, std::move(next));
@@ -138,7 +192,7 @@ void onInitiate(Turn& t, const Initiate& command) {
   for (const MemberConfig& m : command.config.members)
     if (m.host != command.self) t.mem.awaited.insert(m.host);
   if (t.mem.awaited.empty()) return finishInitiation(t);
-  t.arm(std::chrono::seconds(command.config.settings.heartbeatTimeoutSecs), InitiateDeadline{});
+  t.arm(std::chrono::seconds(command.config.settings.heartbeatTimeoutSecs), MembersDeadline{});
   askMembersOfNewSet(t);
 }
 
@@ -157,22 +211,41 @@ void onMemberOfNewSet(Turn& t, const HeartbeatReply& reply) {
   if (t.mem.awaited.empty()) finishInitiation(t);
 }
 
-void onInitiateDeadline(Turn& t, const InitiateDeadline&) {
+void onMembersDeadline(Turn& t, const MembersDeadline&) {
+  if (isAsking(t)) {
+    endOfQuestions(t);
+    return proceedWithReconfig(t);
+  }
   failInitiation(t, ErrorCode::kHostUnreachable,
                  fmt::format("these members of the new set did not answer: {}", fmt::join(t.mem.awaited, ", ")));
 }
 
 void onOwnData(Turn& t, const OwnData& report) { t.mem.ownData = report.held && !t.hasConfig(); }
 
-/// The config gets the term of this primary, so that members take it from nobody of an earlier one. To a config without
-/// a term, one that was forced, they compare versions alone: it gets the next one, and its successor one after that.
-void claimConfig(Turn& t) {
-  ReplicaSetConfig claimed = t.config();
-  if (claimed.term == ConfigVersion::kNoTerm) ++claimed.version;
-  claimed.term = t.mem.term;
-  ReplicaSetConfig& next = t.mem.change->next;
-  next.version = std::max(next.version, claimed.version + 1);
-  install(t, std::move(claimed));
+void abandonChange(Turn& t, ErrorCode code, std::string why) {
+  if (!t.mem.change) return;
+  endAsking(t);
+  t.mem.change.reset();
+  t.conclude(OpenCommand::kReconfig, Status(code, std::move(why)));
+}
+
+/// The present config is none of theirs, and they are not to fetch it: one without a version says so.
+void askNewMembers(Turn& t) {
+  if (!isAsking(t)) return;
+  for (const NodeName& host : t.mem.awaited) {
+    HeartbeatRequest question = heartbeatFor(t, host);
+    question.sender.config = {};
+    t.send(host, std::move(question));
+  }
+  t.arm(t.config().heartbeatInterval(), HeartbeatDue{});
+}
+
+void onNewMember(Turn& t, const NodeName& host, const Status& refusal) {
+  if (!isAsking(t) || t.mem.awaited.erase(host) == 0) return;
+  if (!refusal.isOK())
+    return abandonChange(t, ErrorCode::kNewReplicaSetConfigurationIncompatible,
+                         fmt::format("{} cannot be added: {}", host, refusal.reason()));
+  if (t.mem.awaited.empty()) endOfQuestions(t);
 }
 
 void onReconfig(Turn& t, const Reconfig& command) {
@@ -190,9 +263,16 @@ void onReconfig(Turn& t, const Reconfig& command) {
   if (command.force) return reconfigByForce(t, command, std::move(next));
   t.answering = OpenCommand::kReconfig;
   next.term = t.mem.term;
-  t.mem.change = ConfigChange{Stage::kClaiming, std::move(next)};
-  if (t.config().term != t.mem.term) claimConfig(t);
-  proceedWithReconfig(t);
+  t.mem.change = ConfigChange{Stage::kAsking, std::move(next)};
+  for (const MemberConfig& member : t.mem.change->next.members)
+    if (!t.config().has(member.host)) t.mem.awaited.insert(member.host);
+  if (t.mem.awaited.empty()) {
+    endOfQuestions(t);
+    return proceedWithReconfig(t);
+  }
+  const std::chrono::seconds timeout(t.mem.change->next.settings.heartbeatTimeoutSecs);
+  t.arm(nextHasMajority(t) ? std::min(kPatience, timeout) : timeout, MembersDeadline{});
+  askNewMembers(t);
 }
 
 void proceedWithReconfig(Turn& t) {
@@ -215,7 +295,8 @@ void learnConfig(Turn& t, const ReplicaSetConfig& config, const NodeName& self) 
   const NodeName me = config.has(t.doc.self) || !config.has(self) ? t.doc.self : self;
   const bool stepsUp = t.mem.phase == Phase::kCatchingUp || t.mem.phase == Phase::kDraining;
   if (stepsUp && isElectableIn(config, me)) return;
-  abandonChange(t, "a newer config was learned from another member");
+  abandonChange(t, ErrorCode::kNewReplicaSetConfigurationIncompatible,
+                "a newer config was learned from another member");
   t.doc.self = me;
   raiseTerm(t, config.term);
   install(t, config);

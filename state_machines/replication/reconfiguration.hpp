@@ -1,4 +1,6 @@
 #pragma once
+#include <string>
+
 #include "state_machines/replication/turn.hpp"
 
 /// How a set gets its config, and a new one. (ELE-033, ELE-037)
@@ -9,15 +11,24 @@ void onInitiate(Turn& t, const Initiate& command);
 /// Asks those members again that have not answered.
 void askMembersOfNewSet(Turn& t);
 void onMemberOfNewSet(Turn& t, const HeartbeatReply& reply);
-void onInitiateDeadline(Turn& t, const InitiateDeadline&);
+/// Members that were asked about a first config or about the next one have had their time.
+void onMembersDeadline(Turn& t, const MembersDeadline&);
 
 /// A node that holds data may be the first of a set, and gives them to the others. It joins no set: it would lose them.
 void onOwnData(Turn& t, const OwnData& report);
 
 /// replSetReconfig. Without force, a config follows another one only when a majority holds the one before in the term
 /// of this primary, and it differs by one voter at most: so no two majorities of configs in use are without a common
-/// member.
+/// member. Members that it adds are asked first: it fails at once if one of them refuses, being of another set or
+/// having data of its own, and later, with NodeNotFound, if fewer than a majority of the new voters are there: such a
+/// set would have no primary.
 void onReconfig(Turn& t, const Reconfig& command);
+/// While new members are asked: asks them, also again.
+void askNewMembers(Turn& t);
+/// `refusal`: why the sender is no member of this set; OK: it could be one.
+void onNewMember(Turn& t, const NodeName& host, const Status& refusal);
+/// The change that is under way, if there is one, has ended without success: answers its command.
+void abandonChange(Turn& t, ErrorCode code, std::string why);
 /// Goes on with a change that waits for a majority.
 void proceedWithReconfig(Turn& t);
 

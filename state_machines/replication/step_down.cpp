@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "state_machines/replication/member_views.hpp"
+#include "state_machines/replication/reconfiguration.hpp"
 #include "state_machines/replication/roles.hpp"
 
 namespace troupe::replication {
@@ -18,16 +19,13 @@ void leaveLeadership(Turn& t) {
   t.cancel(CatchUpRoundOver{});
   t.cancel(CatchUpTimeout{});
   t.cancel(StepDownDeadline{});
+  abandonChange(t, ErrorCode::kPrimarySteppedDown, "this node is no longer primary: " + t.why);
   t.mem.awaited.clear();
   t.mem.target = {};
   t.mem.installedAt = {};
   t.mem.electedAt = {};
   t.mem.stepDown.reset();
   t.mem.stepDowns = 0;
-  if (!t.mem.change) return;
-  t.mem.change.reset();
-  t.conclude(OpenCommand::kReconfig,
-             Status(ErrorCode::kPrimarySteppedDown, "this node is no longer primary: " + t.why));
 }
 
 bool isUnwilling(const Turn& t, const NodeName& host) {

@@ -66,7 +66,8 @@ constexpr Phases kElected = {kDraining, kPrimary, kSteppingDown};  // and caught
 
 void addConfigRules(Table& table) {
   table.in<Initiate>({kStartup}, {kInitiating, kFollower}, onInitiate)
-      .in<InitiateDeadline>({kInitiating}, {kStartup}, onInitiateDeadline)
+      .in<MembersDeadline>({kInitiating}, {kStartup}, onMembersDeadline)
+      .in<MembersDeadline>({kPrimary, kSteppingDown}, {}, onMembersDeadline)
       .elsewhere<Initiate>(onInitiate);
   table.in<Reconfig>({kRemoved}, {kFollower, kArbiter}, onReconfig)
       .in<Reconfig>({kArbiter, kFollower}, {kRemoved}, onReconfig)

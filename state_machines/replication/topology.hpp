@@ -79,6 +79,7 @@ struct Hearsay {
 struct ConfigChange {
   enum class Stage : int32_t {
     kChecking,   ///< initiating: all members have to answer
+    kAsking,     ///< new members are asked whether they are there, and of this set
     kClaiming,   ///< a majority has to hold the present config in this primary's term
     kSpreading,  ///< installed; a majority has to hold it
   };
@@ -148,7 +149,7 @@ struct Topology : machines::Machine<Topology> {
     std::vector<MemberView> members;          ///< the others, in the order of the config
     std::optional<ElectionReason> standing;   ///< while it stands: why
     std::set<NodeName> granted, refused;      ///< while it stands: answers of voters
-    std::set<NodeName> awaited;               ///< initiating, catching up: members yet to answer
+    std::set<NodeName> awaited;               ///< initiating, catching up, asking new members: those yet to answer
     OpTime target;                            ///< catching up: the newest operation that answers told of
     std::optional<StepDownAttempt> stepDown;  ///< stepping down
     int32_t stepDowns = 0;                    ///< leading: attempts so far
@@ -171,7 +172,7 @@ struct Topology : machines::Machine<Topology> {
   using Event =
       std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, StepUpRefusal,  // messages
                    ElectionTimeout, HeartbeatDue, LivenessTimeout, PriorityTakeoverDue, CatchUpTakeoverDue,
-                   CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, InitiateDeadline,     // timers
+                   CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, MembersDeadline,      // timers
                    Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance, RollingBack, CopyingData,  // commands
                    OwnData, AppliedAdvanced, MemberAdvanced, MembersHeard, Elected, WritesEnded, CatchUpDone, DrainDone,
                    Unreachable>;  // reports
@@ -226,6 +227,6 @@ TROUPE_ENUM(troupe::replication::ElectionReason, (kElectionTimeout, "electionTim
             (kPriorityTakeover, "priorityTakeover"), (kCatchUpTakeover, "catchupTakeover"),
             (kStepUpCommand, "stepUpRequest"), (kHandoff, "stepUpRequestSkipDryRun"),
             (kOnlyVoter, "singleNodePromptElection"))
-TROUPE_ENUM(troupe::replication::ConfigChange::Stage, (kChecking, "checking"), (kClaiming, "claiming"),
-            (kSpreading, "spreading"))
+TROUPE_ENUM(troupe::replication::ConfigChange::Stage, (kChecking, "checking"), (kAsking, "asking"),
+            (kClaiming, "claiming"), (kSpreading, "spreading"))
 TROUPE_MACHINE(troupe::replication::Topology, 1, self, setName, lastVote, config, founder)

@@ -129,8 +129,8 @@ struct CatchUpTimeout {};
 struct StepDownDeadline {};
 /// A node may stand for election again.
 struct FreezeOver {};
-/// Members that were to be in a new set had to answer by now.
-struct InitiateDeadline {};
+/// Members that were asked about a first config, or about the next one, had to answer by now.
+struct MembersDeadline {};
 
 // Commands of operators. Each is answered once: by `Reply{Done}` or `Refuse` in the same step, or later by the action
 // `Conclude`.
@@ -296,7 +296,7 @@ TROUPE_DESCRIBE(troupe::replication::CatchUpRoundOver, 0)
 TROUPE_DESCRIBE(troupe::replication::CatchUpTimeout, 0)
 TROUPE_DESCRIBE(troupe::replication::StepDownDeadline, 0)
 TROUPE_DESCRIBE(troupe::replication::FreezeOver, 0)
-TROUPE_DESCRIBE(troupe::replication::InitiateDeadline, 0)
+TROUPE_DESCRIBE(troupe::replication::MembersDeadline, 0)
 TROUPE_DESCRIBE(troupe::replication::Initiate, 0, config, self, replicaSetId)
 TROUPE_DESCRIBE(troupe::replication::Reconfig, 0, config, force, versionJump, self)
 TROUPE_DESCRIBE(troupe::replication::StepDown, 0, force, stepDownPeriod, catchUpPeriod, handoff)

@@ -7,6 +7,7 @@
 
 #include "storage/oplog/batch_units.hpp"
 #include "storage/oplog/oplog_batches.hpp"
+#include "storage/oplog/touched_collections.hpp"
 #include "storage/sessions/applied_sessions.hpp"
 #include "storage/transaction/conflict_retry.hpp"
 
@@ -79,8 +80,7 @@ Status writeBatch(const OperationApplier& applier, const AppliedSessions& sessio
 }  // namespace
 
 StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const OperationServices& services,
-                                 bson::Timestamp after, const std::function<void(const Replayed&)>& progress,
-                                 TouchedCollections touched) {
+                                 bson::Timestamp after, const std::function<void(const Replayed&)>& progress) {
   // Data of an unknown time may be later than an entry.
   const ApplyMode mode = after == bson::Timestamp() ? ApplyMode::kReplaying : ApplyMode::kFollowing;
   const OperationApplier applier(catalog, mode);
@@ -88,6 +88,7 @@ StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const 
   if (mode == ApplyMode::kFollowing) TROUPE_TRY(checkIsComplete(log, services, after));
   OplogBatches reader(log, services, after);
   UnitLimits limits;
+  TouchedCollections touched;
   Replayed done;
   for (;;) {
     TROUPE_ASSIGN(const auto batch, reader.next());
@@ -103,8 +104,7 @@ StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const 
     done.last = entries.back().opTime.timestamp;
     if (progress) progress(done);
   }
-  TROUPE_TRY(touched.recount(catalog, services));
-  done.recounted = static_cast<int64_t>(touched.size());
+  TROUPE_ASSIGN(done.recounted, touched.recount(catalog, services));
   return done;
 }
 

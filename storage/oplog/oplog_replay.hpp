@@ -6,7 +6,6 @@
 #include "storage/catalog/catalog.hpp"
 #include "storage/operation/operation_context.hpp"
 #include "storage/oplog/oplog_store.hpp"
-#include "storage/oplog/touched_collections.hpp"
 
 namespace troupe::storage {
 
@@ -21,11 +20,10 @@ struct Replayed {
 /// replicated tables are as of its last stable checkpoint. The log must hold the entry of that time, which truncation
 /// leaves (OplogTrimmer): then none behind it is missing. `after` zero: all of the log, over data that may be later.
 /// `progress` (may be empty) is called now and then with what has been done. At the end it counts the documents of the
-/// collections that the entries write, and of those in `touched`. Alone on the node, without locks; *blocks*. Errors:
-/// ManualInterventionRequired, when the log begins behind `after`; what OperationApplier finds, with the time of the
-/// entry. Then the node must not serve these data.
+/// collections that the entries write, and of those in doubt (doubtWhatIsCut). Alone on the node, without locks;
+/// *blocks*. Errors: ManualInterventionRequired, when the log begins behind `after`; what OperationApplier finds, with
+/// the time of the entry. Then the node must not serve these data.
 StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const OperationServices& services,
-                                 bson::Timestamp after, const std::function<void(const Replayed&)>& progress = {},
-                                 TouchedCollections touched = {});
+                                 bson::Timestamp after, const std::function<void(const Replayed&)>& progress = {});
 
 }  // namespace troupe::storage

@@ -1,6 +1,6 @@
 #include "storage/oplog/storage_rollback.hpp"
 
-#include <utility>
+#include "storage/oplog/touched_collections.hpp"
 
 namespace troupe::storage {
 
@@ -11,7 +11,7 @@ Status StorageRollback::takeDown() {
   if (common_ < stable_)
     return {ErrorCode::kIllegalOperation,
             "the common point is before the stable time: save the data directory, empty it and start again"};
-  TROUPE_TRY(undone_.noteLog(parts_.log, parts_.services, common_));
+  TROUPE_TRY(doubtWhatIsCut(parts_.catalog, parts_.log, parts_.services, common_));
   // Collections that no entry touches have these sizes afterwards, too.
   TROUPE_TRY(parts_.catalog.flush());
   TROUPE_TRY(parts_.end.set(common_));
@@ -33,7 +33,7 @@ Status StorageRollback::goBack() {
 StatusWith<Replayed> StorageRollback::replay(const std::function<void(const Replayed&)>& progress) {
   TROUPE_TRY(parts_.catalog.reload(false));
   parts_.log.countWith(parts_.catalog.sizes().of(OplogStore::kIdent));
-  return replayOplog(parts_.catalog, parts_.log, parts_.services, stable_, progress, std::move(undone_));
+  return replayOplog(parts_.catalog, parts_.log, parts_.services, stable_, progress);
 }
 
 }  // namespace troupe::storage

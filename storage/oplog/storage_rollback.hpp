@@ -4,7 +4,6 @@
 #include "storage/catalog/catalog.hpp"
 #include "storage/oplog/oplog_replay.hpp"
 #include "storage/oplog/replicated_writes.hpp"
-#include "storage/oplog/touched_collections.hpp"
 #include "storage/oplog/truncate_after_point.hpp"
 
 namespace troupe::storage {
@@ -33,7 +32,7 @@ class StorageRollback {
   /// `common`: the entry that becomes the newest one, which the log holds.
   StorageRollback(Parts parts, bson::Timestamp common) : parts_(parts), common_(common) {}
 
-  /// Notes which collections the undone entries touch, writes the collections' sizes, makes the new end of the log
+  /// Puts in doubt what the undone entries have counted, writes the collections' sizes, makes the new end of the log
   /// durable, and closes the catalog. Errors: IllegalOperation, when there is no stable time, or the common point is
   /// before it; those of the engine. Until it has succeeded nothing is changed but the note of the end.
   Status takeDown();
@@ -51,7 +50,6 @@ class StorageRollback {
   const Parts parts_;
   const bson::Timestamp common_;
   bson::Timestamp stable_;
-  TouchedCollections undone_;
 };
 
 }  // namespace troupe::storage

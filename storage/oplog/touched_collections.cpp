@@ -50,17 +50,33 @@ Status TouchedCollections::noteLog(const OplogStore& log, const OperationService
   }
 }
 
-Status TouchedCollections::recount(const Catalog& catalog, const OperationServices& services) const {
-  std::set<bson::Uuid> collections = collections_;
+std::set<bson::Uuid> TouchedCollections::uuids(const Catalog& catalog) const {
+  std::set<bson::Uuid> all = collections_;
   for (const Namespace* ns : {&transactionsNamespace(), &imagesNamespace()})
-    if (const CollectionPtr kept = hasSessions_ ? catalog.find(*ns) : nullptr) collections.insert(kept->uuid());
-  for (const bson::Uuid& uuid : collections) {
+    if (const CollectionPtr kept = hasSessions_ ? catalog.find(*ns) : nullptr) all.insert(kept->uuid());
+  return all;
+}
+
+Status TouchedCollections::doubt(Catalog& catalog) const { return catalog.sizes().doubt(uuids(catalog)); }
+
+StatusWith<int64_t> TouchedCollections::recount(Catalog& catalog, const OperationServices& services) const {
+  std::set<bson::Uuid> all = uuids(catalog);
+  all.merge(catalog.sizes().doubted());
+  for (const bson::Uuid& uuid : all) {
     const CollectionPtr collection = catalog.snapshot()->find(uuid);
     if (!collection || collection->isView()) continue;
     OperationContext operation(services, OperationOrigin::kApplier);
     TROUPE_TRY(countRecords(operation.recoveryUnit(), collection->records()).withContext(collection->ns().toString()));
   }
-  return Status::OK();
+  TROUPE_TRY(catalog.sizes().settle());
+  return static_cast<int64_t>(all.size());
+}
+
+Status doubtWhatIsCut(Catalog& catalog, const OplogStore& log, const OperationServices& services,
+                      bson::Timestamp point) {
+  TouchedCollections touched;
+  TROUPE_TRY(touched.noteLog(log, services, point));
+  return touched.doubt(catalog);
 }
 
 }  // namespace troupe::storage

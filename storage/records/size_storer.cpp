@@ -38,6 +38,10 @@ Status SizeStorer::load() {
     TROUPE_ASSIGN(const bool found, cursor->next());
     if (!found) return Status::OK();
     if (!bson::validate(cursor->value()).isOK()) continue;
+    if (cursor->key().starts_with(kDoubtedMark)) {
+      if (const auto uuid = bson::Uuid::fromString(cursor->key().substr(kDoubtedMark.size()))) doubted_.insert(*uuid);
+      continue;
+    }
     const bson::View row(cursor->value().data());
     auto info = std::make_shared<SizeInfo>();
     info->records = row["numRecords"].toInt64();
@@ -56,7 +60,27 @@ std::shared_ptr<SizeInfo> SizeStorer::of(std::string_view ident) {
 Status SizeStorer::reload() {
   std::lock_guard lock(mutex_);
   sizes_.clear();
+  doubted_.clear();
   return load();
+}
+
+Status SizeStorer::doubt(const std::set<bson::Uuid>& collections) {
+  std::lock_guard lock(mutex_);
+  TROUPE_ASSIGN(auto session, engine_.openSession());
+  TROUPE_TRY(session->begin());
+  {
+    TROUPE_ASSIGN(auto cursor, session->cursor(table_));
+    for (const bson::Uuid& uuid : collections)
+      TROUPE_TRY(cursor->put(std::string(kDoubtedMark) + uuid.toString(), bson::Document().bytes()));
+  }
+  TROUPE_TRY(session->commit());
+  doubted_.insert(collections.begin(), collections.end());
+  return Status::OK();
+}
+
+std::set<bson::Uuid> SizeStorer::doubted() const {
+  std::lock_guard lock(mutex_);
+  return doubted_;
 }
 
 void SizeStorer::forget(std::string_view ident) {
@@ -69,10 +93,21 @@ void SizeStorer::forget(std::string_view ident) {
 
 Status SizeStorer::flush() {
   std::lock_guard lock(mutex_);
+  return write(false);
+}
+
+Status SizeStorer::settle() {
+  std::lock_guard lock(mutex_);
+  TROUPE_TRY(write(true));
+  doubted_.clear();
+  return Status::OK();
+}
+
+Status SizeStorer::write(bool settles) {
   TROUPE_ASSIGN(auto session, engine_.openSession());
   TROUPE_TRY(session->begin());
   std::vector<std::shared_ptr<SizeInfo>> written;
-  const auto write = [&]() -> Status {
+  const auto put = [&]() -> Status {
     TROUPE_ASSIGN(auto cursor, session->cursor(table_));
     for (const auto& [ident, info] : sizes_) {
       if (!info->dirty.exchange(false)) continue;
@@ -83,9 +118,11 @@ Status SizeStorer::flush() {
     for (const auto& ident : forgotten_)
       if (Status removed = cursor->remove(ident); !removed.isOK() && removed.code() != ErrorCode::kNoSuchKey)
         return removed;
+    for (const bson::Uuid& uuid : settles ? doubted_ : std::set<bson::Uuid>())
+      TROUPE_TRY(cursor->remove(std::string(kDoubtedMark) + uuid.toString()));
     return Status::OK();
   };
-  Status status = write();
+  Status status = put();
   if (status.isOK()) status = session->commit();
   if (status.isOK()) {
     forgotten_.clear();

@@ -4,10 +4,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "messaging/bson/types.hpp"
 #include "messaging/errors/status.hpp"
 #include "storage/engine/engine.hpp"
 
@@ -40,19 +42,31 @@ class SizeStorer {
   /// Whether the sizes were right when they were opened. After a kill those of tables that the log recovers are older
   /// than the data, and others newer.
   bool wereRight() const { return wereRight_; }
+  /// Notes collections whose stored sizes include entries of the log that are about to leave it, so that nothing else
+  /// tells a start that they are wrong (RBK-006). Until `settle` every start and rollback counts their documents by
+  /// scans. On the disk with the next flush of the journal, and before whatever is written later.
+  Status doubt(const std::set<bson::Uuid>& collections);
+  std::set<bson::Uuid> doubted() const;
+  /// Writes what changed, as `flush` does, and with it that no collection is doubted any more: all have been counted.
+  Status settle();
 
  private:
   SizeStorer(Engine& engine, Table table) : engine_(engine), table_(std::move(table)) {}
   /// A row that stands for no table: what lies in the table are the sizes at an orderly end.
   static constexpr std::string_view kRightMark = "right";
+  /// Rows of doubted collections: this and a UUID.
+  static constexpr std::string_view kDoubtedMark = "doubted-";
   Status load();
+  /// In one transaction: the changed sizes, and without doubts if `settles`. With the mutex.
+  Status write(bool settles);
   Status setMark(bool right);
 
   Engine& engine_;
   Table table_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<SizeInfo>, std::less<>> sizes_;
   std::vector<std::string> forgotten_;
+  std::set<bson::Uuid> doubted_;
   bool wereRight_ = false;
 };
 

@@ -122,6 +122,7 @@ struct NodeAssembly::Parts {
   std::unique_ptr<storage::Engine> engine;
   std::set<std::string> damagedTables;  ///< found by a repair
   std::unique_ptr<storage::SessionPool> storageSessions;
+  std::unique_ptr<storage::UnloggedChanges> unloggedChanges;  ///< of a member's directory without its set
   std::unique_ptr<storage::Catalog> catalog;
   std::unique_ptr<replication::KeptHistory> history;      ///< of a member
   std::unique_ptr<storage::OplogStore> oplog;             ///< likewise
@@ -204,6 +205,8 @@ Status NodeAssembly::Parts::openStorage() {
   hooks.observers.insert(hooks.observers.end(), options.observers.begin(), options.observers.end());
   if (replicated)
     hooks.observers.insert(hooks.observers.end(), {&signingKeys, &settings, &sessionCatalog, &oplogWriter});
+  TROUPE_ASSIGN(unloggedChanges, guardLeftData(*engine, parameters, replicated != nullptr));
+  if (unloggedChanges) hooks.observers.push_back(unloggedChanges.get());
   hooks.replicated = options.replicated;
   hooks.repair = options.repair;
   hooks.keepUnreferenced = std::ranges::any_of(damagedTables, storage::DurableCatalog::isIdent);
@@ -231,7 +234,7 @@ Status NodeAssembly::Parts::openOplog() {
     if (lacksData) {
       replicated->visibility.reset({});  // data and log are of an initial sync that has not ended: it begins anew
     } else {
-      TROUPE_TRY(cutBehindHoles(*oplog, endOfLog->get(), *storageSessions, log));
+      TROUPE_TRY(cutBehindHoles(*catalog, *oplog, endOfLog->get(), *storageSessions, log));
       TROUPE_TRY(replayOplog());
     }
     TROUPE_TRY(endOfLog->set(replicated->visibility.get()));  // before any write may leave a hole behind

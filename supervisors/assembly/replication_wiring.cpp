@@ -10,6 +10,7 @@
 #include "storage/oplog/oplog_collection.hpp"
 #include "storage/oplog/oplog_store.hpp"
 #include "storage/oplog/replicated_writes.hpp"
+#include "storage/oplog/touched_collections.hpp"
 
 namespace troupe::supervisors {
 
@@ -112,11 +113,26 @@ void takeSizeOfLog(storage::OplogStore& oplog, const storage::Collection& shown,
   oplog.markers().setLimits(limits);
 }
 
-Status cutBehindHoles(storage::OplogStore& oplog, bson::Timestamp end, storage::SessionPool& sessions, log::Log& log) {
+StatusWith<std::unique_ptr<storage::UnloggedChanges>> guardLeftData(storage::Engine& engine,
+                                                                    server::Parameters& parameters, bool isMember) {
+  if (isMember) {
+    TROUPE_TRY(storage::UnloggedChanges::checkNone(engine));
+    return std::unique_ptr<storage::UnloggedChanges>();
+  }
+  TROUPE_ASSIGN(const bool haveOthers, storage::UnloggedChanges::isMembersDirectory(engine));
+  if (!haveOthers) return std::unique_ptr<storage::UnloggedChanges>();
+  parameters.ttlMonitorEnabled = false;
+  parameters.disableLogicalSessionCacheRefresh = true;
+  return storage::UnloggedChanges::open(engine);
+}
+
+Status cutBehindHoles(storage::Catalog& catalog, storage::OplogStore& oplog, bson::Timestamp end,
+                      storage::SessionPool& sessions, log::Log& log) {
   const bson::Timestamp newest = oplog.visibility().get();
   if (end == bson::Timestamp{} || end >= newest) return Status::OK();
   log.info(log::Component::kRecovery, 21557, "main", "Cutting off the end of the oplog, which may have holes",
            bson::doc("after", end, "newest", newest));
+  TROUPE_TRY(storage::doubtWhatIsCut(catalog, oplog, {.sessions = sessions}, end));
   storage::OperationContext operation({.sessions = sessions});
   return oplog.cutAfter(operation.recoveryUnit(), end);
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <memory>
 
 #include "actors/replication/flow_control.hpp"
 #include "actors/replication/progress_reporter.hpp"
@@ -7,6 +8,7 @@
 #include "actors/replication/replication_progress.hpp"
 #include "actors/replication/source_candidates.hpp"
 #include "actors/server/server_context.hpp"
+#include "storage/oplog/unlogged_changes.hpp"
 
 namespace troupe::supervisors {
 
@@ -34,9 +36,17 @@ Status beginHistory(storage::Engine& engine, const storage::OplogStore& oplog, s
 /// The log has the size it was made with, or was given since by replSetResizeOplog, whatever is configured by now.
 void takeSizeOfLog(storage::OplogStore& oplog, const storage::Collection& shown, log::Log& log);
 
+/// A member's directory keeps the data of its set, or says that it does not: `isMember`, the directory is refused if
+/// they were changed without the set (UnloggedChanges::checkNone). Of a node that stands alone over such data: what is
+/// to hear of its changes, and from now on the node changes nothing by itself (expiry, records of sessions); null over
+/// data of its own. *Blocks.*
+StatusWith<std::unique_ptr<storage::UnloggedChanges>> guardLeftData(storage::Engine& engine,
+                                                                    server::Parameters& parameters, bool isMember);
+
 /// Cuts off what a kill has left behind the end of the log without holes (REC-005): others may have what is missing in
 /// it.
-Status cutBehindHoles(storage::OplogStore& oplog, bson::Timestamp end, storage::SessionPool& sessions, log::Log& log);
+Status cutBehindHoles(storage::Catalog& catalog, storage::OplogStore& oplog, bson::Timestamp end,
+                      storage::SessionPool& sessions, log::Log& log);
 
 /// The times of a member at its start: its data are those at the end of its log, and consistent from the stable time on
 /// that was recovered, or else from the beginning of the log. `lacksData`: an initial sync has not ended, and there are

@@ -207,8 +207,9 @@ void Server::Parts::warnOfLeftSet() const {
   node->log().warning(
       Component::kControl, 22148, "main",
       "This data directory is a member's of a replica set, and is opened without --replSet: collections are as of "
-      "their last checkpoint, local.oplog.rs has what came after it, and what is written now no other "
-      "member hears of",
+      "their last checkpoint, and local.oplog.rs has what came after it. Once replicated data are changed here, of "
+      "which "
+      "no other member hears, a start with --replSet refuses the directory. Documents do not expire meanwhile",
       bson::doc("dbPath", options.dbPath));
 }
 

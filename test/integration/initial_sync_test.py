@@ -5,7 +5,7 @@ import unittest
 from pymongo import ReadPreference
 from pymongo.write_concern import WriteConcern
 
-from replica_set_support import MAJORITY, Background, DistantMember, Member, Parted, Set, client_of, documents_of, hash_of, rollback_id
+from replica_set_support import MAJORITY, Background, DistantMember, Member, Parted, Set, client_of, documents_of, has_hash, hash_of, rollback_id
 from support import SLOWNESS, eventually
 
 OVER = "The initial sync is over"
@@ -47,7 +47,7 @@ class InitialSync(unittest.TestCase):
         primary = group.primary()
         wanted = hash_of(primary)
         for member in group.others(primary):
-            self.assertTrue(eventually(lambda m=member: hash_of(m) == wanted), member.log_tail(40))
+            self.assertTrue(eventually(lambda m=member: has_hash(m, wanted)), member.log_tail(40))
 
     def test_a_member_that_is_added_copies_what_is_there_and_follows(self):
         with Set(1) as group:
@@ -203,7 +203,7 @@ class InitialSync(unittest.TestCase):
             member.start()
             self.assertTrue(eventually(lambda: not member.running() or member.log().count(OVER) > copies, 60), member.log_tail(40))
             self.assertTrue(member.running(), member.log_tail(40))
-            self.assertTrue(eventually(lambda: hash_of(member) == hash_of(parted.new)), member.log_tail(40))
+            self.assertTrue(eventually(lambda: has_hash(member, hash_of(parted.new))), member.log_tail(40))
 
     def is_cut(self, member, other):
         try:

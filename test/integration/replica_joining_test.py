@@ -5,10 +5,10 @@ import unittest
 import pymongo
 import pymongo.errors
 
-from replica_set_support import Member, Set, documents_of
-from support import SLOWNESS, Server, eventually
+from replica_set_support import MAJORITY, Member, Set, documents_of
+from support import SLOWNESS, Server, eventually, free_port
 
-NODE_WITH_DATA = 110
+NODE_NOT_FOUND, CANNOT_FOLLOW, NODE_WITH_DATA = 74, 103, 110
 REFUSED, REFUSED_NO_LONGER = 21282, 21283  # of the log
 
 
@@ -28,6 +28,31 @@ class JoiningTest(unittest.TestCase):
         with Server(dbpath=member.dbpath) as alone, alone.client() as client:
             self.assertEqual(client.app.items.find_one(), {"_id": "its own"})
 
+    def assert_refused(self, group, change, why):
+        before = group.primary().command("replSetGetConfig")["config"]
+        with self.assertRaises(pymongo.errors.OperationFailure) as refused:
+            group.reconfigure(change)
+        self.assertEqual(refused.exception.code, CANNOT_FOLLOW)
+        self.assertIn(why, str(refused.exception))
+        self.assertEqual(group.primary().command("replSetGetConfig")["config"]["members"], before["members"])
+
+    def test_a_reconfig_that_would_leave_no_primary_is_not_installed(self):
+        """A name that is mistyped, of the second member."""
+        with Set(1) as group:
+            primary = group.initiate()
+            nobody = f"127.0.0.1:{free_port()}"
+
+            def add(config):
+                config["members"].append({"_id": 1, "host": nobody})
+                config["settings"]["heartbeatTimeoutSecs"] = 2
+            with self.assertRaises(pymongo.errors.OperationFailure) as refused:
+                group.reconfigure(add)
+            self.assertEqual(refused.exception.code, NODE_NOT_FOUND)
+            self.assertIn(nobody, str(refused.exception))
+            self.assertEqual(len(primary.command("replSetGetConfig")["config"]["members"]), 1)
+            with primary.client() as client:
+                client.app.get_collection("items", write_concern=MAJORITY).insert_one({"_id": "the set has a primary"})
+
     def test_another_member_with_data_is_refused_and_keeps_them(self):
         other = self.grown().start()
         with Set(1) as group:
@@ -44,7 +69,11 @@ class JoiningTest(unittest.TestCase):
         other = self.grown().start()
         with Set(1) as group:
             primary = group.initiate()
-            group.reconfigure(lambda c: c["members"].append({"_id": 1, "host": other.name, "priority": 0, "votes": 0}))
+
+            def add(config):
+                config["members"].append({"_id": 1, "host": other.name, "priority": 0, "votes": 0})
+            self.assert_refused(group, add, "has data of its own")
+            group.reconfigure(add, force=True)
             sent = primary.view_of(other)["lastHeartbeat"]
             self.assertTrue(eventually(lambda: (primary.view_of(other)["lastHeartbeat"] - sent).total_seconds() > 2))
             self.assertEqual(other.ask("replSetGetStatus")["codeName"], "NotYetInitialized")
@@ -59,8 +88,12 @@ class JoiningTest(unittest.TestCase):
         stranger.start()
         with Set(1) as group:
             primary = group.initiate()
-            group.reconfigure(lambda c: c["members"].append({"_id": 1, "host": stranger.name, "priority": 0, "votes": 0}))
             wanted = f"{stranger.name} is in the set other, not in rs"
+
+            def add(config):
+                config["members"].append({"_id": 1, "host": stranger.name, "priority": 0, "votes": 0})
+            self.assert_refused(group, add, wanted)
+            group.reconfigure(add, force=True)
             self.assertTrue(eventually(lambda: wanted in primary.view_of(stranger)["lastHeartbeatMessage"]), primary.view_of(stranger))
             refused, = primary.log_lines(REFUSED)
             self.assertEqual((refused["s"], refused["attr"]["host"]), ("W", stranger.name))
@@ -113,16 +146,21 @@ class JoiningTest(unittest.TestCase):
             for votes in (0, 1):
                 with self.subTest(votes=votes):
                     entry = {"_id": 3, "host": stranger.name, "priority": 0, "votes": votes}
-                    group.reconfigure(lambda c: c.update(members=[*c["members"][:3], entry]), primary)
+
+                    def add(config, entry=entry):
+                        config.update(members=[*config["members"][:3], entry])
+                    if votes == 0:
+                        self.assert_refused(group, add, wanted)
+                    group.reconfigure(add, primary, force=True)
                     for member in group.members:
                         self.assertTrue(eventually(lambda: wanted in member.view_of(stranger)["lastHeartbeatMessage"]), member.status())
                         self.assertTrue(eventually(lambda: member.view_of(stranger)["health"] == 0), member.status())
                     self.assert_stays_outside(stranger, group, primary, 3 * timeout)
-            # An operator may add each to the other's config: then the stranger sends heartbeats, too.
+            # An operator may force each into the other's config: then the stranger sends heartbeats, too.
             own = stranger.command("replSetGetConfig")["config"]
             own["version"] += 1
             own["members"].append({"_id": 1, "host": primary.name, "priority": 0, "votes": 0})
-            stranger.command("replSetReconfig", own)
+            stranger.command("replSetReconfig", own, force=True)
             reverse = f"{primary.name} is in another set, that is named rs, too: its replicaSetId is {identities[1]}, not {identities[0]}"
             self.assertTrue(eventually(lambda: reverse in stranger.view_of(primary)["lastHeartbeatMessage"]), stranger.status())
             self.assert_stays_outside(stranger, group, primary, 3 * timeout)

@@ -18,6 +18,7 @@ from support import SLOWNESS, Server, eventually
 
 ELECTION_TIMEOUT_MS = int(1000 * SLOWNESS)
 MAJORITY = WriteConcern(w="majority", wtimeout=int(30_000 * SLOWNESS))
+NOT_PRIMARY_OR_SECONDARY, INTERRUPTED_BY_STATE_CHANGE = 13436, 11602
 SERVING = ("PRIMARY", "SECONDARY", "ARBITER")
 
 
@@ -429,3 +430,13 @@ def hash_of(member):
     """Of all data of a member, whatever its role."""
     with member.client() as client:
         return client.get_database("app", read_preference=ReadPreference.SECONDARY_PREFERRED).command("dbHash")["collections"]
+
+
+def has_hash(member, wanted):
+    """Of a member that may still begin or end a rollback, where it answers that it serves nothing."""
+    try:
+        return hash_of(member) == wanted
+    except pymongo.errors.PyMongoError as error:
+        if getattr(error, "code", None) not in (NOT_PRIMARY_OR_SECONDARY, INTERRUPTED_BY_STATE_CHANGE):
+            raise
+        return False

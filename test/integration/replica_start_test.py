@@ -116,7 +116,24 @@ class Start(unittest.TestCase):
             said = [line for line in self.start_again(member) if line["id"] == warning]
             self.assertEqual([line["s"] for line in said], ["W"])
             self.assertIn(str(warning), "".join(member.command("getLog", "startupWarnings")["log"]))
-            member.stop()
+            with member.client() as client:
+                self.assertGreater(client.app.items.count_documents({}), 0)
+            self.assertEqual(member.command("getParameter", ttlMonitorEnabled=1)["ttlMonitorEnabled"], False)
+            self.assertEqual(member.stop(), 0)
+            member.options += ["--replSet", "rs"]
+            self.start_again(member)
+            self.assertTrue(eventually(member.is_primary), "what was only read is a member's directory still")
+            self.assertEqual(member.stop(), 0)
+            del member.options[-2:]
+            member.start()
+            with member.client() as client:
+                client.app.items.delete_one({})
+            self.assertEqual(member.stop(), 0)
+            member.options += ["--replSet", "rs"]
+            with self.assertRaises(AssertionError):
+                member.start()
+            self.assertIn("changed while it ran without --replSet, first in app.items", member.log())
+            del member.options[-2:]
             member.wipe()
             self.assertNotIn(warning, [line["id"] for line in self.start_again(member)], "a node that was never a member")
 

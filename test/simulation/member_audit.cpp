@@ -82,7 +82,7 @@ bool holdTheSame(const Documents& one, const Documents& other) {
 
 /// What is broken in one collection; empty if nothing is. Its documents go to `documents`.
 Task<StatusWith<std::string>> auditCollection(Driver& driver, std::string collection, Documents indexes,
-                                              bool countsAreExact, Documents* documents) {
+                                              Documents* documents) {
   std::string broken;
   const auto complain = [&broken](std::string why) {
     if (broken.empty()) broken = std::move(why);
@@ -102,7 +102,7 @@ Task<StatusWith<std::string>> auditCollection(Driver& driver, std::string collec
   TROUPE_CO_ASSIGN(const int64_t countedAgain, co_await countOfMember(driver, collection));
   TROUPE_CO_ASSIGN(const Documents after, co_await documentsOfMember(driver, collection, ""));
   if (!holdTheSame(*documents, after)) co_return Status(ErrorCode::kInterrupted, collection + " has changed");
-  if (countsAreExact) complain(checkers::compareCount(collection, counted, *documents).broken);
+  complain(checkers::compareCount(collection, counted, *documents).broken);
   complain(checkers::compareCount(collection + ", once validated,", countedAgain, *documents).broken);
   if (!broken.empty()) broken = collection + ": " + broken;
   co_return broken;
@@ -110,7 +110,7 @@ Task<StatusWith<std::string>> auditCollection(Driver& driver, std::string collec
 
 }  // namespace
 
-Task<StatusWith<MemberFindings>> auditMember(Driver& driver, bool countsAreExact) {
+Task<StatusWith<MemberFindings>> auditMember(Driver& driver) {
   MemberFindings findings;
   const bson::Document list =
       bson::doc("listCollections", 1, "cursor", bson::doc("batchSize", 10000), "$readPreference", byNearest());
@@ -121,8 +121,7 @@ Task<StatusWith<MemberFindings>> auditMember(Driver& driver, bool countsAreExact
     if (one["type"].toStringOr() == "collection") {
       TROUPE_CO_ASSIGN(indexes, co_await indexesOfMember(driver, name));
       Documents& documents = findings.holds["test." + name];
-      TROUPE_CO_ASSIGN(const std::string broken,
-                       co_await auditCollection(driver, name, indexes, countsAreExact, &documents));
+      TROUPE_CO_ASSIGN(const std::string broken, co_await auditCollection(driver, name, indexes, &documents));
       if (findings.broken.empty()) findings.broken = broken;
     }
     findings.holds[MemberFindings::kCatalog].push_back(catalogRow(one, indexes));

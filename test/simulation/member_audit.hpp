@@ -17,9 +17,9 @@ struct MemberFindings {
   static constexpr const char* kCatalog = "the catalog of test";
 };
 
-/// Over the wire, from the one server that the driver knows, also while it is a secondary. `countsAreExact`: the fast
-/// count has to be right before validate mends it. Errors: of commands that were not answered; Interrupted when
-/// documents changed meanwhile.
-Task<StatusWith<MemberFindings>> auditMember(Driver& driver, bool countsAreExact);
+/// Over the wire, from the one server that the driver knows, also while it is a secondary. Its fast counts
+/// have to be right before validate mends them. Errors: of commands that were not answered; Interrupted when documents
+/// changed meanwhile.
+Task<StatusWith<MemberFindings>> auditMember(Driver& driver);
 
 }  // namespace troupe::sim

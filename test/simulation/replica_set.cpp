@@ -108,7 +108,6 @@ void ReplicaSet::died(const std::string& node) {
   Member& member = members_.at(node);
   member.membership = nullptr;
   member.progress = nullptr;
-  member.diedInRollback |= stateOf(member.seen) == replication::MemberState::kRollback;
   member.seen.memory = {};
   member.runs = false;
   worldIsOld_ = true;

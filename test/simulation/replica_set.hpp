@@ -48,8 +48,6 @@ class ReplicaSet final : public Subject {
   /// Living nodes that lead, or take writes.
   std::vector<std::string> leaders() const;
   std::vector<std::string> writable() const;
-  /// False for a member that has died while it rolled back: the collections to be recounted are not noted on its disk.
-  bool countsAreExact(const std::string& node) const { return !members_.at(node).diedInRollback; }
   /// Members in RECOVERING that may be copied anew: all others have the data of each on their disks. A copy made while
   /// another member lacks some of them could lose a write that a majority has acknowledged.
   std::vector<std::string> mayBeCopiedAnew() const;
@@ -66,7 +64,6 @@ class ReplicaSet final : public Subject {
     std::unique_ptr<StateDocuments> documents;                   ///< of its present life, or the last
     Seen seen;                                                   ///< as of its last transition
     bool runs = false;                                           ///< its topology has resumed
-    bool diedInRollback = false;                                 ///< in any of its lives
   };
 
   void observe(const std::string& node, const Seen& now);

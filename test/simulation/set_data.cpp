@@ -29,11 +29,10 @@ bson::Document majority() { return bson::doc("w", "majority"); }
 
 }  // namespace
 
-SetData::SetData(Simulation& cluster, DataSessions::Hears hears, CountsAreExact countsAreExact)
+SetData::SetData(Simulation& cluster, DataSessions::Hears hears)
     : cluster_(cluster),
       machine_(cluster.addMachine("clients")),
       hears_(std::move(hears)),
-      countsAreExact_(std::move(countsAreExact)),
       sessions_(cluster, machine_, Safety::ofSet(), hears_),
       anyPrimary_(std::make_unique<Driver>(machine_, cluster.streams(), cluster.nodes(), nullptr)) {
   for (const std::string& node : cluster.nodes())
@@ -107,7 +106,7 @@ Task<std::string> SetData::auditMembers() {
   std::map<std::string, checkers::Contents> byNode;
   for (size_t i = 0; i < members_.size(); ++i) {
     const std::string& node = cluster_.nodes()[i];
-    auto findings = co_await auditMember(*members_[i], !countsAreExact_ || countsAreExact_(node));
+    auto findings = co_await auditMember(*members_[i]);
     if (!findings.isOK()) co_return node + " could not be audited: " + findings.status().toString();
     cluster_.note(TraceEvent::Kind::kNote, "", "audit of " + node,
                   findings->broken.empty() ? "finds all well" : "finds", findings->broken);

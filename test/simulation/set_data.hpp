@@ -20,11 +20,8 @@ class SetData {
   static constexpr const char* kNothingLost = "acknowledged data that are lost";
   static constexpr const char* kMembersAgree = "a member whose counts or indexes differ from its documents";
 
-  /// Whether a member's fast counts have to be right before they are validated. May be null: all have to.
-  using CountsAreExact = std::function<bool(const std::string& node)>;
-
   /// All that is referred to outlives it.
-  SetData(Simulation& cluster, DataSessions::Hears hears, CountsAreExact countsAreExact = nullptr);
+  SetData(Simulation& cluster, DataSessions::Hears hears);
 
   /// Makes the collections that are not there; true once all are.
   bool isReady();
@@ -47,7 +44,6 @@ class SetData {
   Simulation& cluster_;
   Node& machine_;
   const DataSessions::Hears hears_;
-  const CountsAreExact countsAreExact_;
   DataSessions sessions_;
   ServiceWrites services_;
   std::unique_ptr<Driver> anyPrimary_;

@@ -43,12 +43,10 @@ bool SetWorkload::prepare(Duration atMost) {
 
 void SetWorkload::makeData(bool membersJoin) {
   data_ = std::make_unique<SetData>(
-      cluster_,
-      DataSessions::Hears{
-          .ended = [this](const std::string& refused) { countAnswer(refused); },
-          .broken = [this](const char* invariant, const std::string& why) { set_.breakIt(invariant, why); },
-          .mayLackHistory = membersJoin},
-      [this](const std::string& node) { return set_.countsAreExact(node); });
+      cluster_, DataSessions::Hears{
+                    .ended = [this](const std::string& refused) { countAnswer(refused); },
+                    .broken = [this](const char* invariant, const std::string& why) { set_.breakIt(invariant, why); },
+                    .mayLackHistory = membersJoin});
 }
 
 void SetWorkload::ask(const WorkSpec& work) {

@@ -277,6 +277,103 @@ TEST(Reconfig, OlderConfigsAndThoseOfOtherSetsAreNotTaken) {
   EXPECT_FALSE(when(memberOf(kConfig, "a:1"), news).persist);
 }
 
+ReplicaSetConfig ofOne() {
+  ReplicaSetConfig config = kConfig;
+  config.members.resize(1);
+  return config;
+}
+constexpr auto reconfigOutcome = [](Cluster& set, const NodeName& node) {
+  return set.concluded(node, OpenCommand::kReconfig);
+};
+
+// A mistyped name with a vote would leave a set of one without a primary.
+TEST(Reconfig, IsNotInstalledWhereTheNewConfigWouldHaveNoPrimary) {
+  Cluster set = Cluster::running(ofOne());
+  EXPECT_FALSE(set.command("a:1", Reconfig{withMember(next(ofOne()), "x:1")}));
+  set.run(Secs(9));
+  EXPECT_FALSE(reconfigOutcome(set, "a:1")) << "it may be slow to answer";
+  set.run(Secs(2));
+  ASSERT_TRUE(reconfigOutcome(set, "a:1"));
+  EXPECT_EQ(reconfigOutcome(set, "a:1")->code(), ErrorCode::kNodeNotFound);
+  EXPECT_NE(reconfigOutcome(set, "a:1")->reason().find("x:1"), std::string::npos);
+  EXPECT_FALSE(set.config("a:1").has("x:1"));
+  EXPECT_EQ(set.phase("a:1"), Phase::kPrimary);
+  set.forget();
+  set.add("d:1");
+  set.command("a:1", Reconfig{withMember(next(set.config("a:1")), "d:1")});
+  set.run(Secs(1));
+  EXPECT_TRUE(reconfigOutcome(set, "a:1")->isOK()) << "another one may follow";
+}
+
+TEST(Reconfig, AMemberThatIsDownIsAddedIfTheOthersAreAMajorityWithoutIt) {
+  Cluster set = Cluster::running(kConfig);
+  const NodeName primary = set.primary();
+  set.command(primary, Reconfig{withMember(next(set.config(primary)), "d:1")});
+  set.run(Millis(500));
+  EXPECT_FALSE(reconfigOutcome(set, primary)) << "it may have a reason to refuse";
+  set.run(Secs(1));
+  ASSERT_TRUE(reconfigOutcome(set, primary));
+  EXPECT_TRUE(reconfigOutcome(set, primary)->isOK());
+  EXPECT_TRUE(set.config(primary).has("d:1"));
+}
+
+TEST(Reconfig, AMemberThatIsDownIsNotAddedBesideAnotherOne) {
+  Cluster set = Cluster::running(kConfig);
+  const NodeName primary = set.primary(), dead = set.others().front();
+  set.kill(dead);
+  set.run(Secs(3));
+  ASSERT_EQ(set.phase(primary), Phase::kPrimary);
+  set.command(primary, Reconfig{withMember(next(set.config(primary)), "d:1")});
+  set.run(Secs(11));
+  ASSERT_TRUE(reconfigOutcome(set, primary));
+  EXPECT_EQ(reconfigOutcome(set, primary)->code(), ErrorCode::kNodeNotFound);
+  EXPECT_NE(reconfigOutcome(set, primary)->reason().find(dead + ", d:1"), std::string::npos);
+}
+
+TEST(Reconfig, FailsAtOnceWhenANewMemberRefuses) {
+  const Snapshot<Topology> primary = memberOf(kConfig, "a:1", Phase::kPrimary);
+  const Outcome asks = when(primary, Reconfig{withMember(next(), "d:1")});
+  EXPECT_EQ(asks.next.memory.change->stage, ConfigChange::Stage::kAsking);
+  EXPECT_EQ(asks.next.document.config->version, 1);
+  ASSERT_EQ(said<HeartbeatRequest>(asks).size(), 1u) << "the others are asked nothing";
+  const auto [host, question] = said<HeartbeatRequest>(asks)[0];
+  EXPECT_EQ(host, "d:1");
+  const Outcome refuses = when(when(blank("d:1"), OwnData{true}).next, question);
+  const Outcome failed = when(asks.next, said<HeartbeatReply>(refuses)[0].second);
+  EXPECT_EQ(did<Conclude>(failed)->outcome.code(), ErrorCode::kNewReplicaSetConfigurationIncompatible);
+  EXPECT_NE(did<Conclude>(failed)->outcome.reason().find("d:1 has data of its own"), std::string::npos);
+  EXPECT_FALSE(failed.next.memory.change);
+  EXPECT_EQ(failed.next.document.config->version, 1);
+}
+
+// It would be REMOVED before it is added.
+TEST(Reconfig, ANewMemberThatIsAskedTakesNoConfig) {
+  const Outcome asks = when(memberOf(kConfig, "a:1", Phase::kPrimary), Reconfig{withMember(next(), "d:1")});
+  const Outcome asked = when(blank("d:1"), said<HeartbeatRequest>(asks)[0].second);
+  EXPECT_TRUE(said<HeartbeatRequest>(asked).empty()) << "it does not ask for the config";
+  EXPECT_EQ(phaseAfter(asked), Phase::kStartup);
+}
+
+TEST(Reconfig, AQuestionThatWasLostIsAskedAgain) {
+  Cluster set = Cluster::running(ofOne());
+  set.add("d:1");
+  set.cut("a:1", "d:1");
+  set.command("a:1", Reconfig{withMember(next(ofOne()), "d:1")});
+  set.run(Secs(1));
+  set.heal();
+  set.run(Secs(3));
+  ASSERT_TRUE(reconfigOutcome(set, "a:1"));
+  EXPECT_TRUE(reconfigOutcome(set, "a:1")->isOK());
+}
+
+TEST(Reconfig, ThatAsksEndsWithTheLeadership) {
+  const Outcome asks = when(memberOf(kConfig, "a:1", Phase::kPrimary), Reconfig{withMember(next(), "d:1")});
+  Snapshot<Topology> other = memberOf(kConfig, "b:1", Phase::kPrimary, 4);
+  const Outcome down = when(asks.next, shown(other, "a:1"));
+  EXPECT_EQ(did<Conclude>(down)->outcome.code(), ErrorCode::kPrimarySteppedDown);
+  EXPECT_TRUE(down.next.memory.awaited.empty());
+}
+
 TEST(Reconfig, AddsAndRemovesMembersOneByOne) {
   Cluster set = Cluster::running(kConfig);
   const NodeName primary = set.primary(), gone = set.others().front();

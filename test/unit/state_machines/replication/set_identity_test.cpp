@@ -183,7 +183,7 @@ NodeName primaryOfThree(Cluster& set) {
   return {};
 }
 
-TEST(SetIdentity, KeepsASetGoingToWhichANodeOfAnotherSetIsAdded) {
+TEST(SetIdentity, KeepsASetGoingIntoWhichANodeOfAnotherSetIsForced) {
   for (const int32_t votes : {0, 1}) {
     Cluster set(std::vector<NodeName>{"a:1", "b:1", "c:1", "d:1"});
     set.command("a:1", Initiate{kConfig, "a:1", kOwnId});
@@ -208,8 +208,12 @@ TEST(SetIdentity, KeepsASetGoingToWhichANodeOfAnotherSetIsAdded) {
     added.priority = 0;
     next.members.push_back(added);
     set.command(primary, Reconfig{next});
+    set.run(Secs(1));
+    const auto refused = set.concluded(primary, OpenCommand::kReconfig);
+    EXPECT_EQ(refused->code(), ErrorCode::kNewReplicaSetConfigurationIncompatible);
+    expectTellsOfAnotherSet(refused->reason(), "d:1", kOtherId, kOwnId);
+    set.command(primary, Reconfig{next, true, 0});
     set.run(Secs(10));
-    EXPECT_TRUE(set.concluded(primary, OpenCommand::kReconfig)->isOK());
     for (const NodeName& host : kThree) {
       EXPECT_EQ(set.memory(host).term, term) << host;
       EXPECT_EQ(primaryOf(set[host].now), primary) << host;

@@ -1,6 +1,7 @@
 // A member goes back to an entry of its log: SRC-008, SRC-009, TRN-010, RBK-010 to 013, DRP-004.
 #include "storage/oplog/storage_rollback.hpp"
 
+#include "storage/oplog/touched_collections.hpp"
 #include "test/unit/storage/oplog/oplog_writer_fixture.hpp"
 
 namespace troupe::storage {
@@ -45,6 +46,7 @@ class StorageRollbackTest : public OplogWriterFixture {
     openEnd();
     const bson::Timestamp cut = end->get();
     if (cut != bson::Timestamp{} && cut < writes->visibility.get()) {
+      ASSERT_TRUE(doubtWhatIsCut(*catalog, *store, {.sessions = *pool}, cut).isOK());
       OperationContext cutter({.sessions = *pool});
       ASSERT_TRUE(store->cutAfter(cutter.recoveryUnit(), cut).isOK());
     }
@@ -353,6 +355,56 @@ TEST_P(StorageRollbackTest, WhatWasWrittenAfterItOutlivesACrash) {
   dieAndStart();
   EXPECT_THAT(ids(), ElementsAre(1, 5));
   EXPECT_THAT(operations(), ElementsAre(R"(i{ "_id" : 1 })", R"(i{ "_id" : 5 })"));
+  expectCounted();
+}
+
+// Counters are written now and then, and those on the disk include what was undone; no entry tells of it any more.
+TEST_P(StorageRollbackTest, CountersAreRightWhereverACrashFollows) {
+  ASSERT_TRUE(insertAll({1}).isOK());
+  stableAt(now());
+  checkpoint();
+  const bson::Timestamp common = now();
+  ASSERT_TRUE(insertAll({2, 3, 4}).isOK());
+  std::vector<std::unique_ptr<EngineHarness>> dead;
+  StorageRollback back = rollback(common);
+  ASSERT_TRUE(back.takeDown().isOK());
+  ASSERT_TRUE(back.goBack().isOK());
+  ASSERT_TRUE(harness->engine().flushLog().isOK());
+  dead.push_back(harness->afterACrash());
+  ASSERT_TRUE(back.replay().isOK());
+  EXPECT_THAT(catalog->sizes().doubted(), IsEmpty());
+  dead.push_back(harness->afterACrash());
+  ASSERT_TRUE(harness->engine().flushLog().isOK());
+  dead.push_back(harness->afterACrash());
+  end.reset();
+  store.reset();
+  close();
+  for (auto& directory : dead) {
+    harness = std::move(directory);
+    open();
+    startAgain();
+    EXPECT_THAT(ids(), ElementsAre(1));
+    expectCounted();
+    operation.reset();
+    end.reset();
+    store.reset();
+    close();
+  }
+  open();
+  startAgain();
+}
+
+// REC-005: what a start cuts off was counted when it was written.
+TEST_P(StorageRollbackTest, CountersAreRightAfterAStartHasCutTheLog) {
+  ASSERT_TRUE(insertAll({1}).isOK());
+  stableAt(now());
+  checkpoint();
+  ASSERT_TRUE(end->set(now()).isOK());
+  ASSERT_TRUE(insertAll({2, 3}).isOK());
+  ASSERT_TRUE(catalog->flush().isOK());
+  ASSERT_TRUE(harness->engine().flushLog().isOK());
+  dieAndStart();
+  EXPECT_THAT(ids(), ElementsAre(1));
   expectCounted();
 }
 

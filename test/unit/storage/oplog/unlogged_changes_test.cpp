@@ -1,0 +1,124 @@
+// What a member's directory remembers of changes that were made without its set: REC, BOOT (bad input).
+#include "storage/oplog/unlogged_changes.hpp"
+
+#include "storage/oplog/oplog_store.hpp"
+#include "test/unit/storage/catalog/catalog_fixture.hpp"
+
+namespace troupe::storage {
+
+using bson::doc;
+using ::testing::HasSubstr;
+
+class UnloggedChangesTest : public CatalogFixture {
+ protected:
+  UnloggedChangesTest() {
+    create("test.c");
+    create("local.c");
+    EXPECT_TRUE(insert(doc("_id", 1)).isOK());
+    watch();
+  }
+  ~UnloggedChangesTest() override { close(); }
+  /// The next start, with an observer of the directory as it is now.
+  void watch() {
+    observers.clear();
+    restart();
+    auto opened = UnloggedChanges::open(harness->engine());
+    ASSERT_TRUE(opened.isOK()) << opened.status().toString();
+    close();
+    changes = std::move(opened).value();
+    observers = {changes.get()};
+    open();
+  }
+  /// As if nothing had been changed.
+  void forgetMark() {
+    const auto table = harness->engine().openTable(UnloggedChanges::kIdent);
+    auto session = harness->engine().openSession();
+    ASSERT_TRUE((*session)->begin().isOK());
+    {
+      auto cursor = (*session)->cursor(*table);
+      ASSERT_TRUE(*(*cursor)->next());
+      ASSERT_TRUE((*cursor)->remove(std::string((*cursor)->key())).isOK());
+    }
+    ASSERT_TRUE((*session)->commit().isOK());
+    session->reset();
+    watch();
+  }
+  Status found() { return UnloggedChanges::checkNone(harness->engine()); }
+
+  std::unique_ptr<UnloggedChanges> changes;
+};
+
+TEST_P(UnloggedChangesTest, ReadingLeavesNoMark) {
+  EXPECT_TRUE(findById(1));
+  EXPECT_TRUE(found().isOK());
+}
+
+TEST_P(UnloggedChangesTest, WhatAMemberKeepsForItselfLeavesNone) {
+  EXPECT_TRUE(insert(doc("_id", 2), "local.c").isOK());
+  create("local.d");
+  EXPECT_TRUE(found().isOK());
+}
+
+TEST_P(UnloggedChangesTest, AnInsertIsNamedAfterAKill) {
+  EXPECT_TRUE(insert(doc("_id", 2)).isOK());
+  EXPECT_TRUE(insert(doc("_id", 3)).isOK());
+  EXPECT_EQ(found().code(), ErrorCode::kManualInterventionRequired);
+  observers.clear();
+  crash();
+  EXPECT_THAT(found().reason(), HasSubstr("test.c"));
+}
+
+TEST_P(UnloggedChangesTest, AUnitThatIsRolledBackLeavesNone) {
+  {
+    WriteUnitOfWork work(*unit);
+    ASSERT_TRUE(current()->insert(*unit, doc("_id", 2)).isOK());
+  }
+  EXPECT_TRUE(found().isOK());
+  EXPECT_TRUE(insert(doc("_id", 3)).isOK());
+  EXPECT_FALSE(found().isOK());
+}
+
+TEST_P(UnloggedChangesTest, EveryKindOfChangeLeavesOne) {
+  const std::vector<std::pair<const char*, std::function<void()>>> kinds = {
+      {"create", [&] { create("test.new"); }},
+      {"index", [&] { EXPECT_TRUE(index(doc("key", doc("a", 1), "name", "a")).isOK()); }},
+      {"remove",
+       [&] {
+         const auto id = findById(1);
+         const Status removed = write([&] { return current()->remove(*unit, *id, doc("_id", 1)); });
+         EXPECT_TRUE(removed.isOK()) << removed.toString();
+       }},
+      {"drop",
+       [&] {
+         const Status dropped = write([&] { return dropCollection(*catalog, *unit, current()); });
+         EXPECT_TRUE(dropped.isOK()) << dropped.toString();
+       }},
+  };
+  for (const auto& [kind, change] : kinds) {
+    SCOPED_TRACE(kind);
+    ASSERT_TRUE(found().isOK());
+    change();
+    EXPECT_EQ(found().code(), ErrorCode::kManualInterventionRequired);
+    forgetMark();
+  }
+}
+
+TEST_P(UnloggedChangesTest, OnlyALogWithEntriesMakesAMembersDirectory) {
+  EXPECT_FALSE(*UnloggedChanges::isMembersDirectory(harness->engine()));
+  auto& engine = harness->engine();
+  ASSERT_TRUE(engine.createTable(OplogStore::kIdent, {}).isOK());
+  EXPECT_FALSE(*UnloggedChanges::isMembersDirectory(engine)) << "it was never initiated";
+  const auto log = engine.openTable(OplogStore::kIdent);
+  auto session = engine.openSession();
+  ASSERT_TRUE((*session)->begin().isOK());
+  {
+    auto cursor = (*session)->cursor(*log);
+    ASSERT_TRUE((*cursor)->put("key", "entry").isOK());
+  }
+  ASSERT_TRUE((*session)->commit().isOK());
+  EXPECT_TRUE(*UnloggedChanges::isMembersDirectory(engine));
+}
+
+TROUPE_ON_BOTH_ENGINES(UnloggedChangesTest);
+
+}  // namespace troupe::storage
