@@ -4,6 +4,7 @@
 #include "actors/server/service_operation.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/journal/checkpoint_policy.hpp"
+#include "storage/oplog/replicated_writes.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -18,6 +19,10 @@ constexpr Argument kFsyncArguments[] = {flagArg("async"), flagArg("lock"),
 BlockingBody checkpoint(ServerContext& server) {
   return [&server](storage::OperationContext& operation) -> Status {
     using storage::CheckpointPolicy;
+    storage::ReplicatedWrites* const replicated = operation.services().replicated;
+    const auto pass = storage::BackgroundGate::enter(replicated ? &replicated->background : nullptr);
+    if (!pass)
+      return {ErrorCode::kInterruptedDueToReplStateChange, "a rollback has taken storage down: ask again after it"};
     TROUPE_TRY(server.catalog.flush());
     TROUPE_TRY(operation.checkForInterrupt({}));
     const auto kind = CheckpointPolicy::kind(CheckpointPolicy::stateOf(server.engine, server.catalog.isReplicated()));

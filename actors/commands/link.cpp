@@ -3,6 +3,7 @@
 #include "actors/commands/set_members.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/storage/interruptible_wait.hpp"
 #include "actors/transport/links.hpp"
 #include "actors/transport/run_command.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -18,9 +19,11 @@ constexpr int64_t kMostPingBytes = 16 * 1024 * 1024;
 constexpr auto kPingTime = std::chrono::seconds(10);
 
 /// The round trip to that node, over a link that is opened for it if there is none.
-Task<StatusWith<Duration>> ping(Node& node, std::string peer, size_t bytes) {
+Task<StatusWith<Duration>> ping(Request& request, std::string peer, size_t bytes) {
+  Node& node = request.server().node;
   Payload question = local(link::PingPeer{std::move(peer), bytes, kPingTime});
-  const Answer answer = co_await node.ask(node.address(link::kLinksPath), std::move(question));
+  Future<Answer> due = node.ask(node.address(link::kLinksPath), std::move(question));
+  const Answer answer = co_await awaitAnswer(node, request.operation(), std::move(due));
   if (!answer.isOK()) co_return answer.status();
   co_return answer->local<link::PeerPinged>().roundTrip;
 }
@@ -32,7 +35,7 @@ Task<Status> linkPing(Request& request) {
   if (bytes < 0 || bytes > kMostPingBytes)
     co_return Status(ErrorCode::kBadValue, "bytes must be between 0 and " + std::to_string(kMostPingBytes));
   Node& node = request.server().node;
-  TROUPE_CO_ASSIGN(const Duration roundTrip, co_await ping(node, peer, static_cast<size_t>(bytes)));
+  TROUPE_CO_ASSIGN(const Duration roundTrip, co_await ping(request, peer, static_cast<size_t>(bytes)));
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(roundTrip).count();
   request.reply().append("node", node.name()).append("peer", peer);
   request.reply().append("roundTripMicros", static_cast<int64_t>(micros));
@@ -68,11 +71,12 @@ Task<Status> linkRun(Request& request) {
   Node& node = request.server().node;
   TROUPE_CO_ASSIGN(const std::string peer, node.postOffice().resolve(std::string(request.text("linkRun"))));
   TROUPE_CO_TRY(link::splitNodeName(peer).status());
-  if (peer != node.name()) TROUPE_CO_TRY((co_await ping(node, peer, 0)).status());
+  if (peer != node.name()) TROUPE_CO_TRY((co_await ping(request, peer, 0)).status());
   const bson::Document command(request.document("command"));
   const std::string database(request.text("database", "admin"));
   transport::CursorOptions options;
   options.command.as = identityOf(request);
+  options.command.operation = &request.operation();
   if (const auto deadline = request.operation().deadline())
     options.command.timeout = *deadline - node.environment().now();
   request.reply().append("node", peer);

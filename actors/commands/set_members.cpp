@@ -123,6 +123,7 @@ Task<Status> runOnMember(Request& request, std::string member, bson::Document co
   transport::CommandOptions options;
   options.as = identityOf(request);
   options.timeout = patienceOf(request, kPatienceForOne);
+  options.operation = &request.operation();
   std::string database = "admin";
   TROUPE_CO_ASSIGN(const auto reply,
                    co_await transport::runCommand(request.server().node, std::move(member), std::move(database),

@@ -9,6 +9,7 @@
 
 #include "actors/kernel/node.hpp"
 #include "messaging/errors/co_status.hpp"
+#include "storage/oplog/oplog_collection.hpp"
 #include "storage/oplog/rollback_files.hpp"
 
 namespace troupe::replication {
@@ -175,7 +176,19 @@ Task<RollbackActor::Done> RollbackActor::done(EnterRollback) {
   parts_.log->info(kLogComponent, 21593, kContext, "The state is ROLLBACK");
   if (auto* idle = parts_.storage->operations.idleUnits) idle->interrupt(ErrorCode::kInterruptedDueToReplStateChange);
   TROUPE_CO_TRY(co_await acquire(storage::ResourceId::stateTransition()));
+  TROUPE_CO_ASSIGN(const bool isAsCompared, logEndsAt(snapshot().memory.newest));
+  if (!isAsCompared) {  // it has led meanwhile: what it wrote was compared with nothing, and may be committed
+    letGo();
+    TROUPE_CO_TRY(co_await untilAnswered(false));
+    co_return Event(RoleTaken{});
+  }
   co_return Event(OperationsEnded{});
+}
+
+StatusWith<bool> RollbackActor::logEndsAt(const OpTime& newest) const {
+  storage::OperationContext operation(alone_);
+  TROUPE_ASSIGN(const OpTime last, storage::lastLogged(parts_.storage->catalog, operation.recoveryUnit()));
+  return last == newest;
 }
 
 Task<RollbackActor::Done> RollbackActor::done(SaveUndone save) {

@@ -109,6 +109,8 @@ class RollbackActor final : public machines::MachineHost<Rollback> {
 
   /// Asks the topology for a state until it answers: OK, or NotSecondary.
   Task<Status> untilAnswered(bool rollingBack);
+  /// Whether the newest entry of the own log is that one.
+  StatusWith<bool> logEndsAt(const OpTime& newest) const;
   /// Takes a lock exclusively, ending the operations that hold it.
   Task<Status> acquire(storage::ResourceId resource);
   Task<void> untilBackgroundPauses();

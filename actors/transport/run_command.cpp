@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "actors/storage/interruptible_wait.hpp"
 #include "actors/transport/command_service.hpp"
 #include "messaging/bson/validate.hpp"
 #include "messaging/schemas/command.capnp.h"
@@ -68,11 +69,20 @@ Status sameOnBothSides(const Status& failure) {
   return {ErrorCode::kMaxTimeMSExpired, failure.reason()};
 }
 
+/// Awaits what the other node answers, or the end of the operation that waits, if there is one.
+Task<Answer> awaitFor(Node& node, storage::OperationContext* operation, Future<Answer> due) {
+  if (operation) co_return co_await awaitAnswer(node, *operation, std::move(due));
+  co_return co_await due;
+}
+
 /// Asks for a T, whose attachment is a reply.
-Task<Answer> askToRun(Node& node, std::string target, uint64_t id, Payload question, Duration timeout) {
+Task<Answer> askToRun(Node& node, std::string target, uint64_t id, Payload question, CommandOptions options) {
   Asking asking(node, target, id);
-  Answer answer = co_await node.ask(Address(target, kCommandsPath), std::move(question), timeout);
-  asking.answered(answer.status());
+  Future<Answer> due = node.ask(Address(target, kCommandsPath), std::move(question), options.timeout);
+  Answer answer = co_await awaitFor(node, options.operation, std::move(due));
+  const Status ended =
+      options.operation ? options.operation->checkForInterrupt(node.environment().now()) : Status::OK();
+  if (ended.isOK()) asking.answered(answer.status());
   if (!answer.isOK()) co_return sameOnBothSides(answer.status());
   co_return answer;
 }
@@ -106,7 +116,7 @@ Task<StatusWith<CommandReply>> runCommand(Node& node, std::string target, std::s
   if (!executing.isOK()) co_return executing.status();
   const uint64_t id = nextId();
   Payload wanted = question(id, database, command, options, 0);
-  const Answer answer = co_await askToRun(node, std::move(*executing), id, std::move(wanted), options.timeout);
+  const Answer answer = co_await askToRun(node, std::move(*executing), id, std::move(wanted), options);
   if (!answer.isOK()) co_return answer.status();
   co_return replyOf<schema::CommandReply>(*answer);
 }
@@ -119,7 +129,7 @@ Task<StatusWith<std::unique_ptr<RemoteCursor>>> RemoteCursor::open(Node& node, s
   const uint64_t id = nextId();
   const bool tails = command["tailable"].truthy() && command["awaitData"].truthy();
   Payload wanted = question(id, database, command, options.command, std::max<size_t>(options.batchBytes, 1));
-  const Answer answer = co_await askToRun(node, target, id, std::move(wanted), options.command.timeout);
+  const Answer answer = co_await askToRun(node, target, id, std::move(wanted), options.command);
   if (!answer.isOK()) co_return answer.status();
   auto first = replyOf<schema::CursorOpened>(*answer);
   if (!first.isOK()) co_return first.status();
@@ -176,7 +186,7 @@ Task<StatusWith<std::vector<bson::View>>> RemoteCursor::next() {
     grant();  // the batch that was read frees its room
     Future<Answer> due = std::move(granted_.front());
     granted_.pop_front();
-    const Answer answer = co_await due;
+    const Answer answer = co_await awaitFor(node_, options_.command.operation, std::move(due));
     StatusWith<CommandReply> reply = answer.status();
     if (answer.isOK()) reply = replyOf<schema::CommandReply>(*answer);
     if (!reply.isOK()) {

@@ -10,6 +10,10 @@
 #include "actors/kernel/node.hpp"
 #include "messaging/bson/document.hpp"
 
+namespace troupe::storage {
+class OperationContext;
+}
+
 namespace troupe::transport {
 
 /// The identity whose rights a command has on another node.
@@ -28,6 +32,9 @@ struct CommandOptions {
   ActAs as = {};
   /// The command's deadline, there as well as here.
   Duration timeout = kNoTimeout;
+  /// The operation that the command is part of, whose coroutine awaits it: a kill, its deadline and its client's end
+  /// cut the wait short, with the operation's failure, and kill the command there. Null: nothing does. Outlives it.
+  storage::OperationContext* operation = nullptr;
 };
 
 /// Answer of a command on another node: its reply, and the bytes it gave besides. Borrows from the message,
@@ -75,7 +82,8 @@ class RemoteCursor {
                                                               bson::Document command, CursorOptions options);
   using Opened = StatusWith<std::unique_ptr<RemoteCursor>>;
   /// The same, sent before it is awaited: cursors of several nodes may be opened at the same time. Called on the pool,
-  /// where it goes on; a cursor that opens when nobody waits for it any more is closed.
+  /// where it goes on; a cursor that opens when nobody waits for it any more is closed. Part of no operation, which
+  /// could await one of them only.
   static Future<Opened> begin(Node& node, std::string target, std::string database, bson::Document command,
                               CursorOptions options);
   /// As the cluster itself, with the usual credit.

@@ -9,7 +9,7 @@ import urllib.request
 import pymongo
 import pymongo.errors
 
-from replica_set_support import Set, client_of, key_file
+from replica_set_support import Background, Set, client_of, key_file
 from support import BIN, SLOWNESS, eventually
 
 UNAUTHORIZED = 13
@@ -69,6 +69,28 @@ class Tree(unittest.TestCase):
             self.assertIn("unreachable", self.troupe("tree", "--all"))
         finally:
             self.other.start()
+
+    def running(self, member, command):
+        """The operations of a member that carry out that command."""
+        with member.client() as client:
+            return [row for row in client.admin.aggregate([{"$currentOp": {"allUsers": True}}]) if command in row.get("command", {})]
+
+    def test_a_command_on_another_member_ends_with_the_one_that_asked_for_it(self):
+        block = {"failCommands": ["ping"], "blockConnection": True, "blockTimeMS": 60_000, "failInternalCommands": True}
+        self.other.command("configureFailPoint", "failCommand", mode="alwaysOn", data=block)
+        self.addCleanup(lambda: self.other.command("configureFailPoint", "failCommand", mode="off"))
+        asked = {"linkRun": self.other.name, "command": {"ping": 1}}
+        begun = time.monotonic()
+        self.assertEqual(self.primary.ask({**asked, "maxTimeMS": 300})["codeName"], "MaxTimeMSExpired")
+        self.assertLess(time.monotonic() - begun, 20)
+        self.assertTrue(eventually(lambda: not self.running(self.other, "ping")), "it does not go on there")
+        waiting = Background(self.primary, asked)
+        self.assertTrue(eventually(lambda: self.running(self.other, "ping") and self.running(self.primary, "linkRun")))
+        operation, = self.running(self.primary, "linkRun")
+        self.primary.command("killOp", op=operation["opid"])
+        self.assertEqual(waiting.join()["codeName"], "Interrupted")
+        self.assertLess(waiting.seconds, 20)
+        self.assertTrue(eventually(lambda: not self.running(self.other, "ping")), "nor after a kill")
 
     def incarnation(self, member):
         return page(member, f"/actors/{KEEPER}")["row"]["incarnation"]

@@ -138,6 +138,20 @@ class Waiting : public RemoteCommandTest {
   }
   /// A command that waits for news for a minute, unless it is killed.
   bson::Document waiting() const { return bson::doc("getMore", id, "collection", "capped", "maxTimeMS", 60'000); }
+  void expectEndsOnBothSides(ErrorCode code, const std::function<void(storage::OperationContext&)>& end) {
+    storage::OperationContext operation({.sessions = server.storageSessions});
+    operation.setDeadline(a->node.environment().now() + 1s);
+    CommandOptions options;
+    options.operation = &operation;
+    const auto outcome = begin(runCommand(a->node, "b:2", "test", waiting(), options));
+    EXPECT_EQ(remoteClients(), 1);
+    EXPECT_FALSE(*outcome);
+    end(operation);
+    settle();
+    ASSERT_TRUE(*outcome);
+    EXPECT_EQ((**outcome).status().code(), code);
+    EXPECT_EQ(remoteClients(), 0);
+  }
   using Reply = StatusWith<CommandReply>;
   int64_t id = 0;
 };
@@ -171,6 +185,14 @@ TEST_F(Waiting, KillOpEndsItAndItsAskerHearsOfIt) {
   settle();
   ASSERT_TRUE(*outcome);
   EXPECT_EQ((**outcome).status().code(), ErrorCode::kInterrupted);
+}
+
+TEST_F(Waiting, AKillOfTheOperationThatItIsPartOfEndsItOnBothSides) {
+  expectEndsOnBothSides(ErrorCode::kInterrupted, [](auto& operation) { operation.kill(ErrorCode::kInterrupted); });
+}
+
+TEST_F(Waiting, TheDeadlineOfTheOperationThatItIsPartOfEndsItOnBothSides) {
+  expectEndsOnBothSides(ErrorCode::kMaxTimeMSExpired, [this](auto&) { advance(2s); });
 }
 
 TEST_F(Waiting, AnOrderlyStopInterruptsItAndWaitsForIt) {
@@ -425,6 +447,24 @@ TEST_F(RemoteTailTest, EndsWithAFailureAtOnceWhenItsCursorIsKilled) {
   settle();
   ASSERT_TRUE(*waiting);
   EXPECT_EQ((**waiting).status().code(), ErrorCode::kCursorKilled);
+}
+
+TEST_F(RemoteTailTest, EndsWithTheOperationThatReadsIt) {
+  storage::OperationContext operation({.sessions = server.storageSessions});
+  auto options = kSmall;
+  options.command.operation = &operation;
+  cursor.reset();
+  settle();
+  const auto tail = open(R"({"find": "log", "tailable": true, "awaitData": true})"_json, options);
+  EXPECT_EQ(ids(begin(tail->next())), std::vector<int64_t>{1});
+  const Next waiting = begin(tail->next());
+  ASSERT_FALSE(*waiting);
+  EXPECT_EQ(cursors(), 1);
+  operation.kill(ErrorCode::kInterrupted);
+  settle();
+  ASSERT_TRUE(*waiting);
+  EXPECT_EQ((**waiting).status().code(), ErrorCode::kInterrupted);
+  EXPECT_EQ(cursors(), 0) << "it is closed there, too";
 }
 
 TEST_F(RemoteTailTest, OverACollectionWithoutDocumentsIsClosedAtOnce) {
