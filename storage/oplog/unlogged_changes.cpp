@@ -37,7 +37,8 @@ StatusWith<std::unique_ptr<UnloggedChanges>> UnloggedChanges::open(Engine& engin
 }
 
 Status UnloggedChanges::checkNone(Engine& engine) {
-  if (!hasTable(engine, kIdent)) return Status::OK();
+  TROUPE_ASSIGN(const bool haveOthers, isMembersDirectory(engine));
+  if (!haveOthers || !hasTable(engine, kIdent)) return Status::OK();
   TROUPE_ASSIGN(const Table table, openEssentialTable(engine, kIdent));
   TROUPE_ASSIGN(auto session, engine.openSession());
   TROUPE_TRY(session->begin());

@@ -18,7 +18,8 @@ class UnloggedChanges final : public WriteObserver {
 
   /// *Blocks.* Errors: those of openEssentialTable.
   static StatusWith<std::unique_ptr<UnloggedChanges>> open(Engine& engine);
-  /// For a start as a member: OK, or ManualInterventionRequired with what was changed first. *Blocks.*
+  /// For a start as a member: OK, also where there is no log any more, or ManualInterventionRequired with what was
+  /// changed first. *Blocks.*
   static Status checkNone(Engine& engine);
   /// Whether the directory has a log of operations that is not empty, and so data that other members have. *Blocks.*
   static StatusWith<bool> isMembersDirectory(Engine& engine);
