@@ -9,6 +9,7 @@
 
 #include "actors/server/version.hpp"
 #include "messaging/auth/random.hpp"
+#include "messaging/link/node_name.hpp"
 #include "storage/engine/wiredtiger_engine.hpp"
 #include "storage/oplog/oplog_collection.hpp"
 #include "storage/validation/repair.hpp"
@@ -145,6 +146,7 @@ struct Server::Parts {
   Status open();
   void logStartUp();
   /// Nothing carries out the log of a member's directory where it is opened by a node that stands alone.
+  void warnOfOtherPort() const;
   void warnOfLeftSet() const;
   /// Ends the process in order; the first failure is the one it ends with. Any thread.
   void failWith(const Status& reason);
@@ -202,6 +204,16 @@ void Server::Parts::logStartUp() {
   }
 }
 
+/// Others connect to the name. Something may forward its port, so this is no error.
+void Server::Parts::warnOfOtherPort() const {
+  const auto name = link::splitNodeName(options.nodeName);
+  if (options.replSet.empty() || !name.isOK() || name->second == std::to_string(options.port)) return;
+  node->log().warning(Component::kControl, 22150, "main",
+                      "The name of this member has another port than it listens on: unless something forwards it, the "
+                      "other members do not reach this one; see --nodeName",
+                      bson::doc("nodeName", options.nodeName, "port", options.port));
+}
+
 void Server::Parts::warnOfLeftSet() const {
   if (!options.replSet.empty() || !node->catalog().find(storage::oplogName())) return;
   node->log().warning(
@@ -220,6 +232,7 @@ Server::~Server() { stop(); }
 Status Server::start() {
   Parts& p = *parts_;
   TROUPE_TRY(p.open());
+  p.warnOfOtherPort();
   p.warnOfLeftSet();
   TROUPE_TRY(p.node->startTree());
   if (!p.options.pidFilePath.empty()) std::ofstream(p.options.pidFilePath) << getpid() << "\n";

@@ -3,7 +3,7 @@ import json
 import unittest
 
 from replica_set_support import MAJORITY, Member, Set, client_of, documents_of
-from support import SLOWNESS, eventually
+from support import SLOWNESS, eventually, free_port
 
 REPLAYED, STATE = "Replayed the oplog", "Replica set state"
 
@@ -104,6 +104,19 @@ class Start(unittest.TestCase):
                 lines = self.start_again(primary)
                 self.assertTrue(enough(self.replayed(lines)), (stop, self.replayed(lines)))
                 group.primary()
+
+    def test_a_name_with_another_port_is_told_of(self):
+        warning = 22150
+        member = Member()
+        self.addCleanup(member.discard)
+        member.start()
+        self.assertEqual(member.log_lines(warning), [])
+        self.assertEqual(member.stop(), 0)
+        other = f"127.0.0.1:{free_port()}"
+        member.options[member.options.index(member.name)] = other
+        member.start()
+        told, = member.log_lines(warning)
+        self.assertEqual((told["s"], told["attr"]), ("W", {"nodeName": other, "port": member.port}))
 
     def test_a_directory_that_is_opened_without_its_set_says_so(self):
         warning = 22148
