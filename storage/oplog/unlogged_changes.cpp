@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "storage/catalog/collection.hpp"
+#include "storage/catalog/durable_catalog.hpp"
 #include "storage/engine/essential_table.hpp"
 #include "storage/oplog/oplog_store.hpp"
 #include "storage/transaction/recovery_unit.hpp"
@@ -12,7 +13,7 @@ namespace troupe::storage {
 
 namespace {
 
-/// The one row: the namespace that was changed first.
+/// The one row: where, or by what, data were changed first.
 constexpr std::string_view kFirst = "first";
 
 bool hasTable(Engine& engine, std::string_view ident) {
@@ -46,8 +47,7 @@ Status UnloggedChanges::checkNone(Engine& engine) {
   TROUPE_ASSIGN(const bool found, cursor->seek(kFirst));
   if (!found) return Status::OK();
   return {ErrorCode::kManualInterventionRequired,
-          "the data of this member were changed while it ran without --replSet, first in " +
-              std::string(cursor->value()) +
+          "the data of this member were changed while it ran without --replSet, first " + std::string(cursor->value()) +
               ", and the other members do not hear of that; save what is wanted of it, empty the data directory and "
               "start again: the member copies the data of its set"};
 }
@@ -57,9 +57,23 @@ Status UnloggedChanges::mark(RecoveryUnit& unit, const Collection& changed) {
   TROUPE_TRY(unit.writable(table_));
   TROUPE_ASSIGN(auto cursor, unit.cursor(table_));
   TROUPE_ASSIGN(const bool found, cursor->seek(kFirst));
-  if (!found) TROUPE_TRY(cursor->put(kFirst, changed.ns().toString()));
+  if (!found) TROUPE_TRY(cursor->put(kFirst, "in " + changed.ns().toString()));
   unit.onCommit([this](auto&&...) { marked_.store(true, std::memory_order_relaxed); });
   return Status::OK();
+}
+
+Status UnloggedChanges::noteRepair(Engine& engine, const std::set<std::string>& damagedTables) const {
+  const auto heldDocuments = [](const std::string& ident) {
+    return ident.starts_with("collection-") || DurableCatalog::isIdent(ident);
+  };
+  if (std::ranges::none_of(damagedTables, heldDocuments)) return Status::OK();
+  TROUPE_ASSIGN(auto session, engine.openSession());
+  TROUPE_TRY(session->begin());
+  {
+    TROUPE_ASSIGN(auto cursor, session->cursor(table_));
+    TROUPE_TRY(cursor->put(kFirst, "by a repair"));
+  }
+  return session->commit();
 }
 
 bool UnloggedChanges::observes(const CatalogEntry& entry) const { return entry.ns.isReplicated(); }

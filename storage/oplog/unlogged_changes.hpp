@@ -1,6 +1,8 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "storage/catalog/write_observer.hpp"
@@ -21,6 +23,8 @@ class UnloggedChanges final : public WriteObserver {
   /// For a start as a member: OK, also where there is no log any more, or ManualInterventionRequired with what was
   /// changed first. *Blocks.*
   static Status checkNone(Engine& engine);
+  /// Of a repair: documents may be missing where one of these tables held some. *Blocks.*
+  Status noteRepair(Engine& engine, const std::set<std::string>& damagedTables) const;
   /// Whether the directory has a log of operations that is not empty, and so data that other members have. *Blocks.*
   static StatusWith<bool> isMembersDirectory(Engine& engine);
 

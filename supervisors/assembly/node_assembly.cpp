@@ -206,7 +206,10 @@ Status NodeAssembly::Parts::openStorage() {
   if (replicated)
     hooks.observers.insert(hooks.observers.end(), {&signingKeys, &settings, &sessionCatalog, &oplogWriter});
   TROUPE_ASSIGN(unloggedChanges, guardLeftData(*engine, parameters, replicated != nullptr));
-  if (unloggedChanges) hooks.observers.push_back(unloggedChanges.get());
+  if (unloggedChanges) {
+    hooks.observers.push_back(unloggedChanges.get());
+    TROUPE_TRY(unloggedChanges->noteRepair(*engine, damagedTables));
+  }
   hooks.replicated = options.replicated;
   hooks.repair = options.repair;
   hooks.keepUnreferenced = std::ranges::any_of(damagedTables, storage::DurableCatalog::isIdent);

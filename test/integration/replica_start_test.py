@@ -3,7 +3,7 @@ import json
 import unittest
 
 from replica_set_support import MAJORITY, Member, Set, client_of, documents_of
-from support import SLOWNESS, eventually, free_port
+from support import SLOWNESS, eventually, free_port, run_server
 
 REPLAYED, STATE = "Replayed the oplog", "Replica set state"
 
@@ -117,6 +117,23 @@ class Start(unittest.TestCase):
         member.start()
         told, = member.log_lines(warning)
         self.assertEqual((told["s"], told["attr"]), ("W", {"nodeName": other, "port": member.port}))
+
+    def test_a_directory_that_was_repaired_is_refused_if_documents_may_be_lost(self):
+        with Set(1) as group:
+            member = group.initiate()
+            self.fill(group, 5000)
+            with member.client() as client:
+                ident = next(client.app.items.aggregate([{"$listCatalog": {}}]))["ident"]
+            self.assertEqual(member.stop(), 0)
+            table = member.dbpath / f"{ident}.wt"
+            with table.open("r+b") as file:
+                file.seek(table.stat().st_size // 2)
+                file.write(b"X" * 4096)
+            code, said = run_server("--repair", "--dbpath", str(member.dbpath), "--port", str(member.port), timeout=120)
+            self.assertEqual(code, 0, said)
+            with self.assertRaises(AssertionError):
+                member.start()
+            self.assertIn("changed while it ran without --replSet, first by a repair", member.log())
 
     def test_a_directory_that_is_opened_without_its_set_says_so(self):
         warning = 22148

@@ -117,6 +117,13 @@ TEST_P(UnloggedChangesTest, EveryKindOfChangeLeavesOne) {
   }
 }
 
+TEST_P(UnloggedChangesTest, ARepairThatMayHaveLostDocumentsLeavesOne) {
+  ASSERT_TRUE(changes->noteRepair(harness->engine(), {"index-7", "sizeStorer"}).isOK());
+  EXPECT_TRUE(found().isOK()) << "what is built again from the documents";
+  ASSERT_TRUE(changes->noteRepair(harness->engine(), {"index-7", "collection-4"}).isOK());
+  EXPECT_THAT(found().reason(), HasSubstr("by a repair"));
+}
+
 TEST_P(UnloggedChangesTest, OnlyALogWithEntriesMakesAMembersDirectory) {
   EXPECT_TRUE(*UnloggedChanges::isMembersDirectory(harness->engine()));
   EXPECT_TRUE(insert(doc("_id", 2)).isOK());
