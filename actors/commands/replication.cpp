@@ -116,6 +116,11 @@ Task<Status> initiate(Request& request) {
   co_return co_await askTopology(request, std::move(command));
 }
 
+/// Periods from commands, bounded: more would overflow in nanoseconds.
+std::chrono::seconds boundedSeconds(int64_t secs) {
+  return std::chrono::seconds(std::min<int64_t>(secs, std::numeric_limits<int32_t>::max()));
+}
+
 /// An arbiter more may make the writes of all who name no concern less safe than before. That is for an operator to
 /// say, not to happen beside.
 Status checkKeepsWriteDefault(const ServerContext& server, const ReplicaSetConfig& next) {
@@ -141,13 +146,9 @@ Task<Status> reconfigure(Request& request) {
   TROUPE_CO_ASSIGN(auto config, std::move(parsed));
   if (!force) TROUPE_CO_TRY(checkKeepsWriteDefault(request.server(), config));
   const auto jump = static_cast<int64_t>(10'000 + request.server().node.environment().random() % 90'000);
+  const auto forNewMembers = boundedSeconds(config.settings.heartbeatTimeoutSecs);
   replication::Reconfig command{std::move(config), force, jump, request.server().membership->self()};
-  co_return co_await askTopology(request, std::move(command));
-}
-
-/// Periods from commands, bounded: more would overflow in nanoseconds.
-std::chrono::seconds boundedSeconds(int64_t secs) {
-  return std::chrono::seconds(std::min<int64_t>(secs, std::numeric_limits<int32_t>::max()));
+  co_return co_await askTopology(request, std::move(command), forNewMembers + kPatience);
 }
 
 Task<Status> stepDown(Request& request) {

@@ -1,5 +1,6 @@
 #include "actors/maintenance/discard_temporary.hpp"
 
+#include "actors/server/left_data.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 
@@ -38,7 +39,8 @@ void logDiscarded(server::ServerContext& server, const storage::Namespace& ns, c
 }
 
 void discardTemporaries(server::ServerContext& server) {
-  const auto mayGo = [&](const storage::Namespace& ns) { return !(server.membership && ns.isReplicated()); };
+  const bool isOfSet = server.membership || server::holdsDataOfSet(server);
+  const auto mayGo = [isOfSet](const storage::Namespace& ns) { return !(isOfSet && ns.isReplicated()); };
   for (const storage::CollectionPtr& collection : temporaryCollections(server.catalog.unguarded(), mayGo))
     logDiscarded(server, collection->ns(), discard(server, collection));
 }

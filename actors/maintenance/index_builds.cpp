@@ -10,6 +10,7 @@
 #include "actors/maintenance/index_build.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/server/hello_state.hpp"
+#include "actors/server/left_data.hpp"
 #include "actors/server/role_check.hpp"
 
 namespace troupe::maintenance {
@@ -87,8 +88,10 @@ Task<void> IndexBuilds::recover() {
 Task<void> IndexBuilds::discardLeft() {
   if (orphans_ > 0 || stopping_) co_return;
   bool failed = false;
+  const bool keepsReplicated = server::holdsDataOfSet(*server_);
   const auto unfinished = storage::unfinishedBuilds(*server_->catalog.unguarded().snapshot());
   for (const storage::UnfinishedBuild& left : unfinished) {
+    if (keepsReplicated && left.ns.isReplicated()) continue;
     if (find(left.build) != builds_.end() || !server::mayWrite(*server_, left.ns)) continue;
     const Status outcome = co_await discardBuild(*server_, left);
     failed = failed || !outcome.isOK();

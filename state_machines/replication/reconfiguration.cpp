@@ -109,21 +109,28 @@ void finishInitiation(Turn& t) {
 
 bool isAsking(const Turn& t) { return t.mem.change && t.mem.change->stage == Stage::kAsking; }
 
+std::chrono::seconds timeToAnswer(const Turn& t) {
+  return std::chrono::seconds(t.mem.change->next.settings.heartbeatTimeoutSecs);
+}
+
 void endAsking(Turn& t) {
   if (!isAsking(t)) return;
   t.mem.awaited.clear();
   t.cancel(MembersDeadline{});
 }
 
+/// One whose process has just died is still alive to those that have heard of it within the election timeout.
+bool isThere(const MemberView& member) { return member.isAlive() && member.state != MemberState::kDown; }
+
 /// Whether a majority of the voters of the next config are there, as far as is known.
 bool nextHasMajority(const Turn& t) {
   const ReplicaSetConfig& next = t.mem.change->next;
-  const auto isThere = [&t](const MemberConfig& member) {
+  const auto counts = [&t](const MemberConfig& member) {
     if (member.host == t.doc.self) return true;
     const MemberView* const known = t.view(member.host);
-    return known ? known->isAlive() : !t.mem.awaited.contains(member.host);
+    return known ? isThere(*known) : !t.mem.awaited.contains(member.host);
   };
-  const auto voters = std::ranges::count_if(next.members, [&](const auto& m) { return m.isVoter() && isThere(m); });
+  const auto voters = std::ranges::count_if(next.members, [&](const auto& m) { return m.isVoter() && counts(m); });
   return voters >= next.majority();
 }
 
@@ -132,7 +139,7 @@ std::vector<NodeName> missingOfNext(const Turn& t) {
   std::vector<NodeName> missing;
   for (const MemberConfig& member : t.mem.change->next.members) {
     const MemberView* const known = t.view(member.host);
-    if (t.mem.awaited.contains(member.host) || (known && !known->isAlive())) missing.push_back(member.host);
+    if (t.mem.awaited.contains(member.host) || (known && !isThere(*known))) missing.push_back(member.host);
   }
   return missing;
 }
@@ -211,11 +218,13 @@ void onMemberOfNewSet(Turn& t, const HeartbeatReply& reply) {
   if (t.mem.awaited.empty()) finishInitiation(t);
 }
 
-void onMembersDeadline(Turn& t, const MembersDeadline&) {
-  if (isAsking(t)) {
-    endOfQuestions(t);
-    return proceedWithReconfig(t);
-  }
+void onNewMembersDeadline(Turn& t, const MembersDeadline&) {
+  if (!isAsking(t)) return;
+  endOfQuestions(t);
+  proceedWithReconfig(t);
+}
+
+void onInitiateDeadline(Turn& t, const MembersDeadline&) {
   failInitiation(t, ErrorCode::kHostUnreachable,
                  fmt::format("these members of the new set did not answer: {}", fmt::join(t.mem.awaited, ", ")));
 }
@@ -237,7 +246,7 @@ void askNewMembers(Turn& t) {
     question.sender.config = {};
     t.send(host, std::move(question));
   }
-  t.arm(t.config().heartbeatInterval(), HeartbeatDue{});
+  if (t.mem.members.empty()) t.arm(t.config().heartbeatInterval(), HeartbeatDue{});
 }
 
 void onNewMember(Turn& t, const NodeName& host, const Status& refusal) {
@@ -246,6 +255,7 @@ void onNewMember(Turn& t, const NodeName& host, const Status& refusal) {
     return abandonChange(t, ErrorCode::kNewReplicaSetConfigurationIncompatible,
                          fmt::format("{} cannot be added: {}", host, refusal.reason()));
   if (t.mem.awaited.empty()) endOfQuestions(t);
+  else if (nextHasMajority(t)) t.arm(std::min(kPatience, timeToAnswer(t)), MembersDeadline{});
 }
 
 void onReconfig(Turn& t, const Reconfig& command) {
@@ -270,8 +280,7 @@ void onReconfig(Turn& t, const Reconfig& command) {
     endOfQuestions(t);
     return proceedWithReconfig(t);
   }
-  const std::chrono::seconds timeout(t.mem.change->next.settings.heartbeatTimeoutSecs);
-  t.arm(nextHasMajority(t) ? std::min(kPatience, timeout) : timeout, MembersDeadline{});
+  t.arm(nextHasMajority(t) ? std::min(kPatience, timeToAnswer(t)) : timeToAnswer(t), MembersDeadline{});
   askNewMembers(t);
 }
 

@@ -11,8 +11,8 @@ void onInitiate(Turn& t, const Initiate& command);
 /// Asks those members again that have not answered.
 void askMembersOfNewSet(Turn& t);
 void onMemberOfNewSet(Turn& t, const HeartbeatReply& reply);
-/// Members that were asked about a first config or about the next one have had their time.
-void onMembersDeadline(Turn& t, const MembersDeadline&);
+/// They have had their time.
+void onInitiateDeadline(Turn& t, const MembersDeadline&);
 
 /// A node that holds data may be the first of a set, and gives them to the others. It joins no set: it would lose them.
 void onOwnData(Turn& t, const OwnData& report);
@@ -27,6 +27,8 @@ void onReconfig(Turn& t, const Reconfig& command);
 void askNewMembers(Turn& t);
 /// `refusal`: why the sender is no member of this set; OK: it could be one.
 void onNewMember(Turn& t, const NodeName& host, const Status& refusal);
+/// They have had their time.
+void onNewMembersDeadline(Turn& t, const MembersDeadline&);
 /// The change that is under way, if there is one, has ended without success: answers its command.
 void abandonChange(Turn& t, ErrorCode code, std::string why);
 /// Goes on with a change that waits for a majority.

@@ -66,8 +66,8 @@ constexpr Phases kElected = {kDraining, kPrimary, kSteppingDown};  // and caught
 
 void addConfigRules(Table& table) {
   table.in<Initiate>({kStartup}, {kInitiating, kFollower}, onInitiate)
-      .in<MembersDeadline>({kInitiating}, {kStartup}, onMembersDeadline)
-      .in<MembersDeadline>({kPrimary, kSteppingDown}, {}, onMembersDeadline)
+      .in<MembersDeadline>({kInitiating}, {kStartup}, onInitiateDeadline)
+      .in<MembersDeadline>({kPrimary, kSteppingDown}, {}, onNewMembersDeadline)
       .elsewhere<Initiate>(onInitiate);
   table.in<Reconfig>({kRemoved}, {kFollower, kArbiter}, onReconfig)
       .in<Reconfig>({kArbiter, kFollower}, {kRemoved}, onReconfig)

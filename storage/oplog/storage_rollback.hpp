@@ -34,7 +34,7 @@ class StorageRollback {
 
   /// Puts in doubt what the undone entries have counted, writes the collections' sizes, makes the new end of the log
   /// durable, and closes the catalog. Errors: IllegalOperation, when there is no stable time, or the common point is
-  /// before it; those of the engine. Until it has succeeded nothing is changed but the note of the end.
+  /// before it; those of the engine. Until it has succeeded nothing is changed but the notes of the end and of doubts.
   Status takeDown();
   /// Rolls the engine back and cuts the log; slots and visible end are at the common point then. Errors: ObjectIsBusy
   /// (a transaction is still open: to be called again), those of the engine.

@@ -64,7 +64,7 @@ Status UnloggedChanges::mark(RecoveryUnit& unit, const Collection& changed) {
 
 Status UnloggedChanges::noteRepair(Engine& engine, const std::set<std::string>& damagedTables) const {
   const auto heldDocuments = [](const std::string& ident) {
-    return ident.starts_with("collection-") || DurableCatalog::isIdent(ident);
+    return ident.starts_with("collection-") || ident == OplogStore::kIdent || DurableCatalog::isIdent(ident);
   };
   if (std::ranges::none_of(damagedTables, heldDocuments)) return Status::OK();
   TROUPE_ASSIGN(auto session, engine.openSession());

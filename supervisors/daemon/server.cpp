@@ -145,8 +145,8 @@ struct Server::Parts {
 
   Status open();
   void logStartUp();
-  /// Nothing carries out the log of a member's directory where it is opened by a node that stands alone.
   void warnOfOtherPort() const;
+  /// Nothing carries out the log of a member's directory where it is opened by a node that stands alone.
   void warnOfLeftSet() const;
   /// Ends the process in order; the first failure is the one it ends with. Any thread.
   void failWith(const Status& reason);

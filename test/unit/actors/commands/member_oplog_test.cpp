@@ -317,6 +317,7 @@ TEST_F(ReplicatedMemberTest, ACrashLeavesNoHoleInItsLog) {
   ASSERT_TRUE(write(first, 1).isOK());
   auto hole = first.server->operations.replicated->slots.reserve(termOf(first), 1);
   ASSERT_TRUE(write(first, 2, machines::Durability::kLocal).isOK());
+  ASSERT_TRUE(first.server->catalog.flush().isOK());
   ASSERT_TRUE(first.engine->flushLog().isOK());  // the system wrote the journal before its flush
   CommandNode second(member(first.engine->disk(), 2));
   EXPECT_EQ(count(second), 1) << "cut off behind the hole";

@@ -87,6 +87,16 @@ TEST_F(IndexBuildRoleTest, ThatMeetsAStepDownIsDiscardedByTheNextPrimary) {
   EXPECT_TRUE(isReady());
 }
 
+TEST_F(IndexBuildRoleTest, WhatIsOnTheDiskOfAMemberStaysWithoutItsSet) {
+  hold("scanning");
+  const auto build = beginBuildOfThings();
+  ASSERT_TRUE(server.engine->checkpoint({}).isOK());
+  CommandNode alone({.disk = server.engine->disk()});
+  EXPECT_EQ(unfinished(alone), 1u) << "a start as a member refuses data that were changed without the set";
+  letGo();
+  EXPECT_EQ(codeOf(build), ErrorCode::kOK);
+}
+
 TEST_F(IndexBuildRoleTest, WhatIsOnTheDiskOfAMemberIsDiscardedWhenItBecomesPrimary) {
   hold("scanning");
   const auto build = beginBuildOfThings();

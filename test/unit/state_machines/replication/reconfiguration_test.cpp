@@ -330,6 +330,44 @@ TEST(Reconfig, AMemberThatIsDownIsNotAddedBesideAnotherOne) {
   EXPECT_NE(reconfigOutcome(set, primary)->reason().find(dead + ", d:1"), std::string::npos);
 }
 
+// It counts as alive for an election timeout: for that long others tell of it.
+TEST(Reconfig, AMemberThatHasJustDiedIsNotThere) {
+  const Snapshot<Topology> primary = when(memberOf(kConfig, "a:1", Phase::kPrimary), Unreachable{"c:1"}).next;
+  const Outcome asks = when(primary, Reconfig{withMember(next(), "d:1")});
+  const Outcome late = when(asks.next, MembersDeadline{});
+  EXPECT_EQ(did<Conclude>(late)->outcome.code(), ErrorCode::kNodeNotFound);
+  EXPECT_NE(did<Conclude>(late)->outcome.reason().find("c:1, d:1"), std::string::npos);
+  EXPECT_EQ(late.next.document.config->version, 1);
+  ReplicaSetConfig without = next();
+  std::erase_if(without.members, [](const auto& member) { return member.host == "b:1"; });
+  EXPECT_EQ(refusal(when(primary, Reconfig{without})), ErrorCode::kNodeNotFound);
+}
+
+TEST(Reconfig, WaitsNoLongerForTheRestOnceThereIsAMajority) {
+  ReplicaSetConfig two = withMember(next(ofOne()), "d:1");
+  two = withMember(two, "x:1");
+  two.members.back().id = 10;
+  two.members.back().votes = 0;
+  two.members.back().priority = 0;
+  Cluster set = Cluster::running(ofOne());
+  set.add("d:1");
+  set.command("a:1", Reconfig{two});
+  set.run(Secs(3));
+  ASSERT_TRUE(reconfigOutcome(set, "a:1"));
+  EXPECT_TRUE(reconfigOutcome(set, "a:1")->isOK());
+}
+
+TEST(Reconfig, ForceEndsTheQuestions) {
+  const Outcome asks = when(memberOf(kConfig, "a:1", Phase::kPrimary), Reconfig{withMember(next(), "d:1")});
+  const Outcome forced = when(asks.next, Reconfig{next(), true, 0});
+  EXPECT_EQ(did<Conclude>(forced)->outcome.code(), ErrorCode::kNewReplicaSetConfigurationIncompatible);
+  EXPECT_TRUE(forced.next.memory.awaited.empty());
+  EXPECT_FALSE(forced.next.memory.change);
+  const Outcome late = when(forced.next, MembersDeadline{});
+  EXPECT_TRUE(late.next.memory == forced.next.memory) << "a deadline that was on its way changes nothing";
+  EXPECT_TRUE(late.effects.empty());
+}
+
 TEST(Reconfig, FailsAtOnceWhenANewMemberRefuses) {
   const Snapshot<Topology> primary = memberOf(kConfig, "a:1", Phase::kPrimary);
   const Outcome asks = when(primary, Reconfig{withMember(next(), "d:1")});

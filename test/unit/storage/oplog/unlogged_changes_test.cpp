@@ -96,11 +96,29 @@ TEST_P(UnloggedChangesTest, EveryKindOfChangeLeavesOne) {
   const std::vector<std::pair<const char*, std::function<void()>>> kinds = {
       {"create", [&] { create("test.new"); }},
       {"index", [&] { EXPECT_TRUE(index(doc("key", doc("a", 1), "name", "a")).isOK()); }},
+      {"update",
+       [&] {
+         const auto id = findById(1);
+         const Status updated =
+             write([&] { return current()->update(*unit, *id, doc("_id", 1), doc("_id", 1, "a", 1)); });
+         EXPECT_TRUE(updated.isOK()) << updated.toString();
+       }},
+      {"rename",
+       [&] {
+         const auto renamed = write(
+             [&] { return renameCollection(*catalog, *unit, current("test.new"), Namespace("test", "newer"), false); });
+         EXPECT_TRUE(renamed.isOK()) << renamed.status().toString();
+       }},
       {"remove",
        [&] {
          const auto id = findById(1);
-         const Status removed = write([&] { return current()->remove(*unit, *id, doc("_id", 1)); });
+         const Status removed = write([&] { return current()->remove(*unit, *id, doc("_id", 1, "a", 1)); });
          EXPECT_TRUE(removed.isOK()) << removed.toString();
+       }},
+      {"truncate",
+       [&] {
+         const Status truncated = write([&] { return current()->truncate(*unit); });
+         EXPECT_TRUE(truncated.isOK()) << truncated.toString();
        }},
       {"drop",
        [&] {
