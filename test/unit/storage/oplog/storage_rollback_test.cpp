@@ -56,11 +56,28 @@ class StorageRollbackTest : public OplogWriterFixture {
     writes->slots.resetTo(writes->visibility.get());
     begin();
   }
-  void dieAndStart() {
+  /// Starts with what each of these crashes has left on the disk, then with the last of them again.
+  void startEach(std::vector<std::unique_ptr<EngineHarness>> dead, const std::function<void(size_t)>& check) {
+    letGo();
+    for (size_t i = 0; i < dead.size(); ++i) {
+      SCOPED_TRACE("after crash " + std::to_string(i));
+      harness = std::move(dead[i]);
+      open();
+      startAgain();
+      check(i);
+      letGo();
+    }
+    open();
+    startAgain();
+  }
+  void letGo() {
     operation.reset();
     end.reset();
     store.reset();
     close();
+  }
+  void dieAndStart() {
+    letGo();
     harness->crash();
     open();
     startAgain();
@@ -300,15 +317,8 @@ TEST_P(StorageRollbackTest, ACrashAnywhereEndsInOneOfTwoStates) {
   checkpoint();
   dead.push_back(harness->afterACrash());
 
-  end.reset();
-  store.reset();
-  close();
-  for (size_t i = 0; i < dead.size(); ++i) {
-    SCOPED_TRACE("killed after step " + std::to_string(i));
-    harness = std::move(dead[i]);
-    open();
-    startAgain();
-    if (i == 0) {
+  startEach(std::move(dead), [&](size_t step) {
+    if (step == 0) {
       EXPECT_EQ(log().size(), 7u);
       EXPECT_THAT(names(), ElementsAre("test.new"));
     } else {
@@ -319,13 +329,7 @@ TEST_P(StorageRollbackTest, ACrashAnywhereEndsInOneOfTwoStates) {
       EXPECT_THAT(log().size(), 3u);
       EXPECT_TRUE(insertAll({8}).isOK());
     }
-    operation.reset();
-    end.reset();
-    store.reset();
-    close();
-  }
-  open();
-  startAgain();
+  });
 }
 
 // What shows the log counts on with it, although the catalog has new counters.
@@ -376,22 +380,10 @@ TEST_P(StorageRollbackTest, CountersAreRightWhereverACrashFollows) {
   dead.push_back(harness->afterACrash());
   ASSERT_TRUE(harness->engine().flushLog().isOK());
   dead.push_back(harness->afterACrash());
-  end.reset();
-  store.reset();
-  close();
-  for (auto& directory : dead) {
-    harness = std::move(directory);
-    open();
-    startAgain();
+  startEach(std::move(dead), [&](size_t) {
     EXPECT_THAT(ids(), ElementsAre(1));
     expectCounted();
-    operation.reset();
-    end.reset();
-    store.reset();
-    close();
-  }
-  open();
-  startAgain();
+  });
 }
 
 // REC-005: what a start cuts off was counted when it was written.
