@@ -221,10 +221,9 @@ Task<Status> dropDatabase(Request& request) {
   TROUPE_CO_TRY(checkDropDatabase(request));
   ServerContext& server = request.server();
   const std::string db(request.db());
-  if (db == "admin" || db == "config" || db == "local") {
-    if (db != "config")
-      co_return Status(ErrorCode::kIllegalOperation, "Dropping the '" + db + "' database is prohibited.");
-  }
+  // Without `local` a node that stands alone has left the set whose data it holds.
+  if (db == "admin" || (db == "local" && server.membership))
+    co_return Status(ErrorCode::kIllegalOperation, "Dropping the '" + db + "' database is prohibited.");
   if (server.profiler.isOn(db)) {  // else the record of this command would make the database again
     server.profiler.set(db, nullptr);
     co_await settleProfile(request);

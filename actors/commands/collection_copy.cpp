@@ -114,7 +114,7 @@ void CollectionCopy::discard() {
   storage::ConflictRetry retry = writer.newRetry();
   const Status dropped = writer.attempt(
       retry, [&] { return storage::dropCollection(request_.server().catalog.unguarded(), unit(), made_); });
-  if (!dropped.isOK()) logLeftover(request_.server(), *made_, dropped.reason());
+  if (!dropped.isOK()) leaveTemporary(request_.server(), *made_, dropped.reason());
 }
 
 }  // namespace troupe::commands

@@ -3,6 +3,7 @@
 #include "actors/commands/query_support.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/maintenance/index_build_messages.hpp"
+#include "actors/maintenance/temporary_cleaner.hpp"
 #include "actors/server/collection_uuid.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/storage/interruptible_wait.hpp"
@@ -44,9 +45,12 @@ Task<StatusWith<ChangeTarget>> openForChange(Request& request, ChangeErrors erro
   co_return ChangeTarget{std::move(ns), std::move(*lock), std::move(collection)};
 }
 
-void logLeftover(ServerContext& server, const storage::Collection& temporary, std::string_view why) {
+void leaveTemporary(ServerContext& server, const storage::Collection& temporary, std::string_view why) {
   server.log.warning(log::Component::kCommand, 20902, "command", "A temporary collection was not removed",
                      bson::doc("ns", temporary.ns().toString(), "error", why));
+  if (!server.membership || !temporary.ns().isReplicated()) return;
+  server.node.tell(server.node.address(maintenance::kTemporaryCleanerPath),
+                   local(maintenance::LeftTemporary{temporary.uuid()}));
 }
 
 Task<Status> abortIndexBuilds(Request& request, bson::Uuid collection, std::vector<bson::Uuid> builds, Status why) {

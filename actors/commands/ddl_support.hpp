@@ -36,8 +36,9 @@ Task<Status> changeCatalog(Request& request, Change& change) {
   co_return co_await writerOf(request).commit(body);
 }
 
-/// Logs that a temporary collection was not removed by the command that had made it.
-void logLeftover(ServerContext& server, const storage::Collection& temporary, std::string_view why);
+/// The command that has made a temporary collection cannot remove it: logs that, and leaves it to the cleaner of a
+/// member (temporary_cleaner.hpp), or to the next start of a node that stands alone.
+void leaveTemporary(ServerContext& server, const storage::Collection& temporary, std::string_view why);
 
 /// Ends builds of a collection's indexes with `why`, and waits until they have ended: before what they build on goes.
 /// No builds named: all of the collection. The request holds no locks. Errors: the request has to end.

@@ -2,6 +2,7 @@
 #include "actors/commands/blocking_work.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/server/service_operation.hpp"
+#include "messaging/bson/numeric.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/journal/checkpoint_policy.hpp"
 #include "storage/oplog/replicated_writes.hpp"
@@ -49,12 +50,14 @@ std::shared_ptr<storage::OperationContext> operationOf(const std::shared_ptr<Wri
 Task<StatusWith<std::shared_ptr<WriteStop>>> stopWrites(Request& request) {
   ServerContext& server = request.server();
   auto stop = std::make_shared<WriteStop>(server, bson::Document(request.body()));
-  const auto patience = request.number("fsyncLockAcquisitionTimeoutMillis", kLockPatience.count());
-  stop->operation->setDeadline(stop->operation->started() + std::chrono::milliseconds(patience));
+  const bson::Element given = request.arg("fsyncLockAcquisitionTimeoutMillis");
+  const auto patience = given ? bson::timeLimitOf(given) : kLockPatience;
+  stop->operation->setDeadline(stop->operation->started() + patience);
   const Status locked = co_await lockForWork(request, operationOf(stop), stop->lock);
   TROUPE_CO_TRY(request.checkForInterrupt());
   if (locked == ErrorCode::kMaxTimeMSExpired)
-    co_return Status(ErrorCode::kLockTimeout, "the writes under way did not end within " + std::to_string(patience) +
+    co_return Status(ErrorCode::kLockTimeout, "the writes under way did not end within " +
+                                                  std::to_string(patience.count()) +
                                                   " ms, fsyncLockAcquisitionTimeoutMillis");
   if (!locked.isOK()) co_return locked;
   co_return stop;

@@ -128,7 +128,7 @@ void appendRole(Request& request, bool modern) {
   const replication::Membership* membership = request.server().membership;
   if (membership)
     replication::appendHello(request.reply(), *membership, *membership->view(), request.server().progress->times(),
-                             modern);
+                             request.server().progress->dates(), modern);
   else request.reply().append(modern ? "isWritablePrimary" : "ismaster", true);
 }
 

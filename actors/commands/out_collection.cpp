@@ -72,9 +72,9 @@ OutCollection::~OutCollection() {
     const auto drop = [&] { return storage::dropCollection(server_.catalog.unguarded(), query_.unit(), temporary_); };
     Status dropped(ErrorCode::kLockBusy, "the collection is locked");
     if (lock.tryAcquire()) dropped = environment_.writeOnce(query_.unit(), drop);
-    if (!dropped.isOK()) logLeftover(server_, *temporary_, dropped.reason());
+    if (!dropped.isOK()) leaveTemporary(server_, *temporary_, dropped.reason());
   } catch (const std::exception& failure) {
-    logLeftover(server_, *temporary_, failure.what());
+    leaveTemporary(server_, *temporary_, failure.what());
   }
 }
 

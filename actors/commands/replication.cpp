@@ -65,8 +65,8 @@ Task<Status> getStatus(Request& request) {
   if (view->state() == replication::MemberState::kRemoved) co_return notMember();
   const Environment& environment = server.node.environment();
   const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(environment.now() - server.startedAt).count();
-  replication::appendStatus(request.reply(), *server.membership, *view, server.progress->times(), environment.wallNow(),
-                            uptime);
+  replication::appendStatus(request.reply(), *server.membership, *view, server.progress->times(),
+                            server.progress->dates(), environment.wallNow(), uptime);
   request.reply().append("lastStableRecoveryTimestamp", server.engine.lastCheckpointTimestamp());
   if (view->state() == replication::MemberState::kStartup2 || request.flag("initialSync"))
     if (auto sync = server.membership->syncStatus()->toBson({wallMillis(server)}); !sync.empty())
@@ -121,13 +121,26 @@ std::chrono::seconds boundedSeconds(int64_t secs) {
   return std::chrono::seconds(std::min<int64_t>(secs, std::numeric_limits<int32_t>::max()));
 }
 
+/// Without what it needs, every write that names no concern would fail. A default that the present config cannot
+/// satisfy either loses nothing: members that it needs may have to come back one by one.
+Status checkSatisfies(const storage::WriteConcern& byDefault, const ReplicaSetConfig& present,
+                      const ReplicaSetConfig& next) {
+  const auto wanted = acknowledgementOf(byDefault);
+  const Status lacks = replication::checkSatisfiable(next, wanted);
+  if (lacks.isOK() || !replication::checkSatisfiable(present, wanted).isOK()) return Status::OK();
+  return {ErrorCode::kNewReplicaSetConfigurationIncompatible,
+          "The new config cannot satisfy the default write concern (" + lacks.reason() +
+              "): every write that names none would fail. Change the default first with the setDefaultRWConcern "
+              "command, or reconfigure with force: true"};
+}
+
 /// An arbiter more may make the writes of all who name no concern less safe than before. That is for an operator to
 /// say, not to happen beside.
-Status checkKeepsWriteDefault(const ServerContext& server, const ReplicaSetConfig& next) {
+Status checkKeepsWriteDefault(const ServerContext& server, const ReplicaSetConfig& present,
+                              const ReplicaSetConfig& next) {
   TROUPE_ASSIGN(const auto defaults, server.defaultConcerns->get());
-  const auto view = server.membership->view();
-  if (defaults->set.write || !view->config() || !view->isWritable()) return Status::OK();
-  if (implicitWriteConcern(*view->config()).majority == implicitWriteConcern(next).majority) return Status::OK();
+  if (defaults->set.write) return checkSatisfies(*defaults->set.write, present, next);
+  if (implicitWriteConcern(present).majority == implicitWriteConcern(next).majority) return Status::OK();
   return {ErrorCode::kNewReplicaSetConfigurationIncompatible,
           "Reconfig attempted to install a config that would change the implicit default write concern. Use the "
           "setDefaultRWConcern command to set a cluster-wide write concern and try the reconfig again."};
@@ -144,11 +157,18 @@ Task<Status> reconfigure(Request& request) {
   if (!parsed.isOK() && !force && view->config() && !view->isWritable())
     co_return Status(ErrorCode::kNotWritablePrimary, "replSetReconfig without force needs the primary");
   TROUPE_CO_ASSIGN(auto config, std::move(parsed));
-  if (!force) TROUPE_CO_TRY(checkKeepsWriteDefault(request.server(), config));
+  Status keepsDefault = Status::OK();
+  if (view->config()) keepsDefault = checkKeepsWriteDefault(request.server(), *view->config(), config);
+  if (!force && view->isWritable()) TROUPE_CO_TRY(keepsDefault);  // another node than the primary says so
   const auto jump = static_cast<int64_t>(10'000 + request.server().node.environment().random() % 90'000);
   const auto forNewMembers = boundedSeconds(config.settings.heartbeatTimeoutSecs);
   replication::Reconfig command{std::move(config), force, jump, request.server().membership->self()};
-  co_return co_await askTopology(request, std::move(command), forNewMembers + kPatience);
+  const Status installed = co_await askTopology(request, std::move(command), forNewMembers + kPatience);
+  if (force && installed.isOK() && !keepsDefault.isOK())
+    request.server().log.warning(log::Component::kReplication, 21287, "replSetReconfig",
+                                 "A config that was forced does not suit the default write concern",
+                                 bson::doc("error", keepsDefault.toString()));
+  co_return installed;
 }
 
 Task<Status> stepDown(Request& request) {
@@ -179,7 +199,7 @@ Task<Status> freeze(Request& request) {
 }
 
 Task<Status> maintenance(Request& request) {
-  co_return co_await askTopology(request, replication::Maintenance{request.body().first().truthy()});
+  co_return co_await askTopology(request, replication::Maintenance{.on = request.body().first().truthy()});
 }
 
 /// A note in the log, for tools and for nodes that wait for a time (OPL-017).

@@ -66,6 +66,11 @@ bson::Document sourceMetrics(const replication::FetchFigures::Values& fetched) {
                    "numTimesChoseDifferent", fetched.choseDifferent, "numTimesCouldNotFind", fetched.foundNone);
 }
 
+bson::Document rollbackMetrics(const replication::RollbackFigures::Values& rolledBack) {
+  return bson::doc("count", rolledBack.rollbacks, "undoneEntries", rolledBack.entries, "savedDocuments",
+                   rolledBack.savedDocuments);
+}
+
 bson::Document initialSyncMetrics(const replication::SyncStatus::Counts& counts) {
   return bson::doc("completed", counts.completed, "failedAttempts", counts.failedAttempts, "failures", counts.failures);
 }
@@ -76,7 +81,7 @@ void appendReplication(bson::Builder& b, const ServerContext& server) {
   if (!server.membership) return;
   const auto view = server.membership->view();
   b.openDocument("repl");
-  replication::appendHello(b, *server.membership, *view, server.progress->times(), true);
+  replication::appendHello(b, *server.membership, *view, server.progress->times(), server.progress->dates(), true);
   b.close().openDocument("electionMetrics");
   view->figures.appendElections(b);
   b.close();
@@ -94,6 +99,7 @@ void appendReplicationMetrics(bson::Builder& b, const ServerContext& server) {
     b.append("apply", applyMetrics(following->applied.get(), view->figures.timesSecondary()));
     b.append("buffer", bufferMetrics(following->buffer.figures()));
     b.append("network", networkMetrics(fetched)).append("syncSource", sourceMetrics(fetched));
+    b.append("rollback", rollbackMetrics(following->rolledBack.get()));
   }
   b.append("initialSync", initialSyncMetrics(server.membership->syncStatus()->counts()));
   b.openDocument("stateTransition");

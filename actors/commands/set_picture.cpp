@@ -100,9 +100,9 @@ OpTime headOf(const std::map<std::string, Known>& known, const std::string& prim
   return newest;
 }
 
-double lagOf(const Known& member, const OpTime& head) {
+double lagOf(const Known& member, const OpTime& head, const EntryDates& dates) {
   if (member.applied == OpTime()) return 0;  // an arbiter, or one that nothing was heard of
-  return std::max(0.0, static_cast<double>(head.timestamp.seconds) - member.applied.timestamp.seconds);
+  return std::max(0.0, dates.secondsOf(head) - dates.secondsOf(member.applied));
 }
 
 bson::Document timeOf(const OpTime& at) {
@@ -111,13 +111,13 @@ bson::Document timeOf(const OpTime& at) {
 }
 
 void appendMember(bson::Builder& out, const MemberConfig& config, const Known& known, bool isSelf, const OpTime& head,
-                  const LogWindows& windows) {
+                  const LogWindows& windows, const EntryDates& dates) {
   out.append("name", config.host).append("id", config.id).append("self", isSelf);
   out.append("state", machines::EnumNames<MemberState>::name(known.state)).append("health", known.isAlive ? 1 : 0);
   out.append("votes", config.votes).append("priority", config.priority).append("hidden", config.hidden);
   out.append("arbiter", config.arbiterOnly).append("delaySeconds", config.secondaryDelaySecs);
   out.append("syncSource", known.source).append("applied", timeOf(known.applied));
-  out.append("lagSeconds", lagOf(known, head));
+  out.append("lagSeconds", lagOf(known, head, dates));
   const auto window = windows.find(config.host);
   if (window != windows.end()) out.append("logWindowSeconds", window->second);
   else out.append("logWindowSeconds", bson::Null());
@@ -156,7 +156,7 @@ Task<bson::Document> pictureOfSet(server::ServerContext& server) {
     const OpTime head = headOf(known, view->primary());
     for (const MemberConfig& member : config->members) {
       out.pushDocument();
-      appendMember(out, member, known[member.host], member.host == self, head, windows);
+      appendMember(out, member, known[member.host], member.host == self, head, windows, server.progress->dates());
       out.close();
     }
   }

@@ -166,7 +166,11 @@ void InitialSyncer::answerBegun() {
     for (Context& each : std::exchange(begun_, {}))
       each.fail(Status(ErrorCode::kInitialSyncFailure, snapshot().memory.why));
   } else if (phase == InitialSync::Phase::kIdle) {
-    for (Context& each : std::exchange(begun_, {})) each.reply(local(replication::Done{}));
+    const std::string& why = snapshot().memory.why;
+    for (Context& each : std::exchange(begun_, {})) {
+      if (why.empty()) each.reply(local(replication::Done{}));
+      else each.fail(Status(ErrorCode::kNodeNotFound, why));
+    }
   }
 }
 
@@ -178,6 +182,7 @@ Task<InitialSyncer::Done> InitialSyncer::perform(Action action) {
   if (std::holds_alternative<LookForSource>(action)) co_return co_await done(LookForSource{});
   if (std::holds_alternative<EndAttempt>(action)) co_return co_await done(EndAttempt{});
   if (const auto* leave = std::get_if<LeaveStartup>(&action)) co_return co_await done(*leave);
+  if (std::holds_alternative<KeepData>(action)) co_return co_await done(KeepData{});
   if (const auto* end = std::get_if<GiveUpSync>(&action)) co_return co_await done(*end);
   const auto attempt = attempt_;
   Done outcome = Status(ErrorCode::kInternalError, "the work has not begun");
@@ -252,9 +257,7 @@ Task<InitialSyncer::Done> InitialSyncer::done(ResetData) {
   const storage::ClosedGate gate(parts_.writes->background, [paused] { paused->set(troupe::Done{}); });
   co_await all;
   TROUPE_CO_TRY(co_await resetData(attempt_));
-  const bson::Timestamp clock = parts_.writes->slots.newest();
   parts_.writes->slots.resetTo({});  // else the flusher would wait for entries that have gone
-  parts_.writes->slots.advanceTo(clock);
   if (parts_.endOfLog) TROUPE_CO_TRY(parts_.endOfLog->set({}));
   if (parts_.invalidate) parts_.invalidate();
   co_return std::optional<Event>(DataReset{});
@@ -409,6 +412,16 @@ Task<InitialSyncer::Done> InitialSyncer::done(LeaveStartup leave) {
   co_await untilState(false);
   note("The initial sync is over", parts_.status->toBson(wallNow()));
   co_return std::optional<Event>(StartupLeft{});
+}
+
+/// What was fetched before was forgotten, and is fetched again from where the data end.
+Task<InitialSyncer::Done> InitialSyncer::done(KeepData) {
+  parts_.status->endWithoutCopy(wallNow());
+  if (parts_.followAgain) parts_.followAgain();
+  co_await untilState(false);
+  parts_.log->warning(kSyncComponent, 21288, kSyncContext, "The initial sync was given up: this member keeps its data",
+                      bson::doc("reason", snapshot().memory.why));
+  co_return std::optional<Event>(DataKept{});
 }
 
 Task<InitialSyncer::Done> InitialSyncer::done(GiveUpSync end) {

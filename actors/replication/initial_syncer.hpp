@@ -47,7 +47,7 @@ struct InitialSyncParts {
   std::function<Task<Status>(bool copying)> setState;
   /// What follows another member applies nothing from here on, and forgets what it has fetched. May be null.
   std::function<Task<Status>()> stopFollowing;
-  /// It goes on, from the times of `done`. May be null.
+  /// It goes on, from the times of `done`, or from where it was if nothing was copied. May be null.
   std::function<void()> followAgain;
   /// Sessions of clients and caches of what was in collections begin anew. May be null.
   std::function<void()> invalidate;
@@ -69,9 +69,9 @@ struct InitialSyncParts {
 };
 
 /// The actor around the machine of an initial sync: `/node/replication/initial-sync`. It hears BeginInitialSync (local
-/// payload, asked), which is answered with Done when the member has its data; a start that finds the mark begins by
-/// itself. An end of the actor in the middle of a sync ends the node: what it has begun would write into the data of
-/// the next life.
+/// payload, asked), which is answered with Done when the member has its data, or with NodeNotFound when it keeps those
+/// that it had for want of a source; a start that finds the mark begins by itself. An end of the actor in the middle of
+/// a sync ends the node: what it has begun would write into the data of the next life.
 class InitialSyncer final : public machines::MachineHost<InitialSync> {
  public:
   /// Reads its document; throws if it cannot be read (the supervisor deals with that).
@@ -105,6 +105,7 @@ class InitialSyncer final : public machines::MachineHost<InitialSync> {
   Task<Done> done(MakeDataSafe safe);
   Task<Done> done(EndAttempt);
   Task<Done> done(LeaveStartup leave);
+  Task<Done> done(KeepData);
   Task<Done> done(GiveUpSync end);
 
   Task<void> untilState(bool copying);

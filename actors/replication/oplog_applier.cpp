@@ -146,8 +146,9 @@ Task<Status> OplogApplier::applyNext(OplogBatch batch) {
 
 /// Readers that tail the log are woken by its visible end, and read at last applied: that comes first.
 void OplogApplier::moveTimes(const OplogBatch& batch) {
-  const OpTime end = batch.entries().back().opTime;
-  parts_.applied(end);
+  const storage::OplogEntry& last = batch.entries().back();
+  const OpTime end = last.opTime;
+  parts_.applied(end, last.wall);
   parts_.writes->slots.advanceTo(end.timestamp);
   parts_.writes->visibility.advance(end.timestamp);
 }

@@ -82,7 +82,7 @@ class OplogApplier final : public Actor {
     ApplierMemory* memory;
     /// The batch that ends here is applied, and becomes visible next: ReplicationProgress::noteApplied, waking the
     /// flusher.
-    std::function<void(const OpTime&)> applied;
+    std::function<void(const OpTime&, bson::Date wall)> applied;
     /// Ends the node: it must not serve these data.
     std::function<void(const Status&)> fail;
     /// Whether the disk has room for that many bytes more: while it has none, nothing is applied, and in the end

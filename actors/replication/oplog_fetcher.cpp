@@ -144,7 +144,9 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(RollBack action) {
 
 Task<OplogFetcher::Outcome> OplogFetcher::done(NeedInitialSync) {
   if (!parts_.initialSync) co_return std::optional<Event>();
-  TROUPE_CO_TRY(co_await parts_.initialSync());
+  const Status copied = co_await parts_.initialSync();
+  if (copied == ErrorCode::kNodeNotFound) co_return std::optional<Event>(InitialSyncGivenUp{});
+  TROUPE_CO_TRY(copied);
   co_return std::optional<Event>(InitialSyncEnded{});
 }
 
@@ -153,11 +155,12 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(EndCatchUp action) {
   co_return std::optional<Event>();
 }
 
-/// To end a maintenance mode that an operator has ended already is no failure.
+/// A topology that began anew after the end was noted is not in that mode any more.
 Task<OplogFetcher::Outcome> OplogFetcher::done(SetMaintenance action) {
   if (!parts_.setMaintenance) co_return std::optional<Event>();
   const Status status = co_await parts_.setMaintenance(action.on);
-  if (action.on && !status.isOK()) co_return status;
+  const bool isOff = !action.on && status == ErrorCode::kOperationFailed;
+  if (!status.isOK() && !isOff) co_return status;
   co_return std::optional<Event>();
 }
 

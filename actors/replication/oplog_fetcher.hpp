@@ -73,7 +73,8 @@ struct FetcherParts {
   /// Takes back what this member and the source do not have in common; ends when that is done. Called again for a
   /// rollback that a crash of the fetcher has cut off. Null: the member stays diverged.
   std::function<Task<Status>(NodeName source)> rollBack;
-  /// Copies the data of another member; ends when this one can go on from its newest entry. Null: it waits for ever.
+  /// Copies the data of another member; ends when this one can go on from its newest entry. Errors:
+  /// NodeNotFound (nobody could be the source, and this member has kept its data). Null: it waits for ever.
   std::function<Task<Status>()> initialSync;
   /// The new primary of that term is to lead without what it was to catch up with. May be null.
   std::function<void(int64_t term)> endCatchUp;

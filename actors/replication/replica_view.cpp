@@ -44,11 +44,11 @@ void appendSelf(bson::Builder& reply, const MemberConfig& self) {
   }
 }
 
-void appendLastWrite(bson::Builder& reply, const ReplicationProgress::Times& times) {
+void appendLastWrite(bson::Builder& reply, const ReplicationProgress::Times& times, const EntryDates& dates) {
   const OpTime committed = std::min(times.commitPoint, times.applied);
   reply.openDocument("lastWrite");
-  reply.append("opTime", shownOpTime(times.applied)).append("lastWriteDate", wallOf(times.applied));
-  reply.append("majorityOpTime", shownOpTime(committed)).append("majorityWriteDate", wallOf(committed));
+  reply.append("opTime", shownOpTime(times.applied)).append("lastWriteDate", dates.of(times.applied));
+  reply.append("majorityOpTime", shownOpTime(committed)).append("majorityWriteDate", dates.of(committed));
   reply.close();
 }
 
@@ -60,10 +60,10 @@ void appendState(bson::Builder& reply, MemberState state) {
   reply.append("stateStr", state == MemberState::kDown ? std::string_view("(not reachable/healthy)") : name);
 }
 
-void appendOpTimes(bson::Builder& reply, const MemberConfig& member, const OpTime& applied, const OpTime& durable) {
+void appendOpTimes(bson::Builder& reply, const MemberConfig& member, const Position& at, const EntryDates& dates) {
   if (member.arbiterOnly) return;
-  reply.append("optime", shownOpTime(applied)).append("optimeDurable", shownOpTime(durable));
-  reply.append("optimeDate", wallOf(applied)).append("optimeDurableDate", wallOf(durable));
+  reply.append("optime", shownOpTime(at.applied)).append("optimeDurable", shownOpTime(at.durable));
+  reply.append("optimeDate", dates.of(at.applied)).append("optimeDurableDate", dates.of(at.durable));
 }
 
 void appendSource(bson::Builder& reply, const ReplicaSetConfig& config, const NodeName& source) {
@@ -89,11 +89,11 @@ std::string_view infoFor(MemberState state, const NodeName& source) {
 }
 
 void appendMyself(bson::Builder& reply, const MemberConfig& member, const ReplicaView& view, const NodeName& source,
-                  int64_t uptimeSecs) {
+                  int64_t uptimeSecs, const EntryDates& dates) {
   reply.append("health", 1.0);
   appendState(reply, view.state());
   reply.append("uptime", uptimeSecs);
-  appendOpTimes(reply, member, view.topology.memory.applied, view.topology.memory.durable);
+  appendOpTimes(reply, member, {view.topology.memory.applied, view.topology.memory.durable}, dates);
   appendSource(reply, *view.config(), source);
   reply.append("infoMessage", infoFor(view.state(), source));
   if (view.state() == MemberState::kPrimary) appendElection(reply, view.topology.memory.electedAt);
@@ -104,14 +104,14 @@ void appendMyself(bson::Builder& reply, const MemberConfig& member, const Replic
 }
 
 void appendOther(bson::Builder& reply, const MemberConfig& config, const MemberView& member, const ReplicaView& view,
-                 WallTime now) {
+                 WallTime now, const EntryDates& dates) {
   const auto contact = view.contacts.find(member.host);
   const Contact times = contact == view.contacts.end() ? Contact{} : contact->second;
   reply.append("health", member.isAlive() ? 1.0 : 0.0);
   appendState(reply, stateFor(member));
   const bool known = times.upSince != WallTime{};
   reply.append("uptime", member.isAlive() && known ? seconds(now - times.upSince) : int64_t{0});
-  appendOpTimes(reply, config, member.applied, member.durable);
+  appendOpTimes(reply, config, {member.applied, member.durable}, dates);
   reply.append("lastHeartbeat", bson::Date{millis(times.sentTo)});
   reply.append("lastHeartbeatRecv", bson::Date{millis(times.receivedFrom)});
   reply.append("pingMs", std::chrono::duration_cast<std::chrono::milliseconds>(times.roundTrip).count());
@@ -123,27 +123,27 @@ void appendOther(bson::Builder& reply, const MemberConfig& config, const MemberV
 }
 
 void appendMembers(bson::Builder& reply, const ReplicaView& view, const NodeName& source, WallTime now,
-                   int64_t uptimeSecs) {
+                   int64_t uptimeSecs, const EntryDates& dates) {
   const auto& topology = view.topology;
   reply.openArray("members");
   for (const MemberConfig& member : view.config()->members) {
     reply.pushDocument().append("_id", member.id).append("name", member.host);
     const auto& others = topology.memory.members;
     const auto other = std::find_if(others.begin(), others.end(), [&](const auto& m) { return m.host == member.host; });
-    if (member.host == topology.document.self) appendMyself(reply, member, view, source, uptimeSecs);
-    else if (other != others.end()) appendOther(reply, member, *other, view, now);
+    if (member.host == topology.document.self) appendMyself(reply, member, view, source, uptimeSecs, dates);
+    else if (other != others.end()) appendOther(reply, member, *other, view, now, dates);
     reply.close();
   }
   reply.close();
 }
 
-void appendOptimes(bson::Builder& reply, const ReplicationProgress::Times& times) {
+void appendOptimes(bson::Builder& reply, const ReplicationProgress::Times& times, const EntryDates& dates) {
   reply.openDocument("optimes");
   reply.append("lastCommittedOpTime", shownOpTime(times.commitPoint));
-  reply.append("lastCommittedWallTime", wallOf(times.commitPoint));
+  reply.append("lastCommittedWallTime", dates.of(times.commitPoint));
   reply.append("readConcernMajorityOpTime", shownOpTime(std::min(times.commitPoint, times.applied)));
   reply.append("appliedOpTime", shownOpTime(times.applied)).append("durableOpTime", shownOpTime(times.durable));
-  reply.append("lastAppliedWallTime", wallOf(times.applied)).append("lastDurableWallTime", wallOf(times.durable));
+  reply.append("lastAppliedWallTime", dates.of(times.applied)).append("lastDurableWallTime", dates.of(times.durable));
   reply.close();
 }
 
@@ -179,7 +179,7 @@ bson::ObjectId electionIdOf(int64_t term) {
 }
 
 void appendHello(bson::Builder& reply, const Membership& membership, const ReplicaView& view,
-                 const ReplicationProgress::Times& times, bool modern) {
+                 const ReplicationProgress::Times& times, const EntryDates& dates, bool modern) {
   const char* writable = modern ? "isWritablePrimary" : "ismaster";
   const auto& config = view.config();
   if (!config || view.state() == MemberState::kRemoved) {
@@ -197,7 +197,7 @@ void appendHello(bson::Builder& reply, const Membership& membership, const Repli
   if (const MemberConfig* member = config->member(self)) appendSelf(reply, *member);
   reply.append("me", self);
   if (view.isWritable()) reply.append("electionId", electionIdOf(view.topology.memory.term));
-  appendLastWrite(reply, times);
+  appendLastWrite(reply, times, dates);
 }
 
 bson::Document shownConfig(const ReplicaSetConfig& config) {
@@ -212,7 +212,7 @@ bson::Document shownConfig(const ReplicaSetConfig& config) {
 }
 
 void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view,
-                  const ReplicationProgress::Times& times, WallTime now, int64_t uptimeSecs) {
+                  const ReplicationProgress::Times& times, const EntryDates& dates, WallTime now, int64_t uptimeSecs) {
   const auto& memory = view.topology.memory;
   const ReplicaSetConfig& config = *view.config();
   reply.append("set", membership.setName()).append("date", bson::Date{millis(now)});
@@ -225,13 +225,13 @@ void appendStatus(bson::Builder& reply, const Membership& membership, const Repl
   reply.append("writableVotingMembersCount",
                static_cast<int32_t>(std::count_if(config.members.begin(), config.members.end(),
                                                   [](const auto& m) { return m.isVoter() && !m.arbiterOnly; })));
-  appendOptimes(reply, times);
+  appendOptimes(reply, times, dates);
   if (view.state() == MemberState::kPrimary) {
     reply.openDocument("electionCandidateMetrics").append("lastElectionReason", view.figures.lastReason());
     reply.append("lastElectionDate", memory.electedAt).append("electionTerm", memory.term);
     reply.append("electionTimeoutMillis", Millis(config.settings.electionTimeoutMillis).count()).close();
   }
-  appendMembers(reply, view, source, now, uptimeSecs);
+  appendMembers(reply, view, source, now, uptimeSecs, dates);
 }
 
 }  // namespace troupe::replication

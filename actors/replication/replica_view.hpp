@@ -112,11 +112,11 @@ bson::ObjectId electionIdOf(int64_t term);
 inline bson::Timestamp electionTimeOf(bson::Date at) { return {static_cast<uint32_t>(at.millis / 1000), 1}; }
 /// Fields of hello about the set (BOOT-005): setName, setVersion, hosts, primary, me, electionId and so on.
 void appendHello(bson::Builder& reply, const Membership& membership, const ReplicaView& view,
-                 const ReplicationProgress::Times& times, bool modern);
+                 const ReplicationProgress::Times& times, const EntryDates& dates, bool modern);
 /// The config as replSetGetConfig replies with it.
 bson::Document shownConfig(const ReplicaSetConfig& config);
 /// replSetGetStatus.
 void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view,
-                  const ReplicationProgress::Times& times, WallTime now, int64_t uptimeSecs);
+                  const ReplicationProgress::Times& times, const EntryDates& dates, WallTime now, int64_t uptimeSecs);
 
 }  // namespace troupe::replication

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "messaging/clock/entry_dates.hpp"
 #include "messaging/clock/op_time.hpp"
 #include "messaging/errors/status.hpp"
 #include "state_machines/replication/positions.hpp"
@@ -45,6 +46,10 @@ class ReplicationProgress final : public storage::ReadTimes {
   /// What snapshots of other operations may read: between two batches (REP-023).
   bson::Timestamp lastApplied() const override { return load(lastApplied_); }
   bson::Timestamp majority() const override { return load(majority_); }
+
+  /// Of the entries that this node has written or applied.
+  EntryDates& dates() { return dates_; }
+  const EntryDates& dates() const { return dates_; }
 
   // --- Moved by this node
   /// A primary's visible writes, a member's ended batch. Moving back is ignored.
@@ -116,6 +121,7 @@ class ReplicationProgress final : public storage::ReadTimes {
   /// Recounts, publishes and unlocks; then calls whoever need not wait any longer.
   void moved(std::unique_lock<std::mutex> lock);
 
+  EntryDates dates_;
   mutable std::mutex mutex_;
   Role role_;
   int64_t newestTerm_ = 0;  ///< heard of

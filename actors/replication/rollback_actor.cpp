@@ -174,7 +174,8 @@ Task<RollbackActor::Done> RollbackActor::done(EnterRollback) {
     co_return Event(RoleTaken{});
   }
   parts_.log->info(kLogComponent, 21593, kContext, "The state is ROLLBACK");
-  if (auto* idle = parts_.storage->operations.idleUnits) idle->interrupt(ErrorCode::kInterruptedDueToReplStateChange);
+  auto* const idle = parts_.storage->operations.idleUnits;
+  if (idle && !std::exchange(interruptsUnits_, true)) idle->interrupt(ErrorCode::kInterruptedDueToReplStateChange);
   TROUPE_CO_TRY(co_await acquire(storage::ResourceId::stateTransition()));
   TROUPE_CO_ASSIGN(const bool isAsCompared, logEndsAt(snapshot().memory.newest));
   if (!isAsCompared) {  // it has led meanwhile: what it wrote was compared with nothing, and may be committed
@@ -314,7 +315,7 @@ Task<void> RollbackActor::untilBackgroundPauses() {
 void RollbackActor::letGo() {
   if (std::exchange(isPaused_, false)) parts_.storage->operations.replicated->background.open();
   if (locks_) locks_->releaseAll();
-  if (auto* idle = parts_.storage->operations.idleUnits) idle->resume();
+  if (std::exchange(interruptsUnits_, false)) parts_.storage->operations.idleUnits->resume();
 }
 
 }  // namespace troupe::replication

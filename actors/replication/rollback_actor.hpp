@@ -119,7 +119,8 @@ class RollbackActor final : public machines::MachineHost<Rollback> {
   const RollbackParts parts_;
   storage::OperationServices alone_;  ///< for work under the exclusive global lock: pool only
   std::unique_ptr<storage::Locker> locks_;
-  bool isPaused_ = false;  ///< background work
+  bool isPaused_ = false;         ///< background work
+  bool interruptsUnits_ = false;  ///< those that lie idle
   std::optional<storage::StorageRollback> rollback_;
   bool isReplayed_ = false;
   RollbackSummary summary_;

@@ -59,6 +59,11 @@ void SyncStatus::end(bson::Date now) {
   ++counts_.completed;
 }
 
+void SyncStatus::endWithoutCopy(bson::Date now) {
+  const std::lock_guard lock(mutex_);
+  span_.end = now.millis;
+}
+
 void SyncStatus::giveUp() {
   const std::lock_guard lock(mutex_);
   ++counts_.failures;

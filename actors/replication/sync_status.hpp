@@ -25,6 +25,8 @@ class SyncStatus {
   /// A failure of the source that the attempt has got over.
   void noteRetry();
   void endAttempt(const std::string& outcome, bson::Date now);
+  /// There was no source to copy, and the member keeps its data.
+  void endWithoutCopy(bson::Date now);
   /// All attempts have failed.
   void giveUp();
   /// The member has its data.

@@ -61,6 +61,8 @@ struct TopologyParts {
   std::function<bool(const Topology::Document&)> lacksData;
   /// Whether a rollback is under way as the actor begins: it goes on when the topology is started again. Null: none is.
   std::function<bool()> rollsBack;
+  /// Whether the fetcher has found that this member is too stale to catch up. May be null: never.
+  std::function<bool()> isTooStale;
   /// A new state, before its effects. May be null.
   std::function<void(const Snapshot<Topology>&)> adopted;
   /// The nodes it talks with, for the links; in effect when the call returns. May be null.
@@ -85,7 +87,8 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   machines::Step<Topology> resume() const override {
     const Topology::Document& found = snapshot().document;
     return Topology::resume(found, {.lacksData = parts_.lacksData && parts_.lacksData(found),
-                                    .rollsBack = parts_.rollsBack && parts_.rollsBack()});
+                                    .rollsBack = parts_.rollsBack && parts_.rollsBack(),
+                                    .tooStale = parts_.isTooStale && parts_.isTooStale()});
   }
   void unanswered(const Event& event, Context asker) override;
   void adopted() override {

@@ -186,6 +186,7 @@ Status checkCommand(Request& request) {
   TROUPE_TRY(checkApiVersion(request));
   TROUPE_TRY(checkArguments(command.name, command.arguments, request.body(), request.flag("apiStrict")));
   TROUPE_TRY(takeClusterTime(request));
+  TROUPE_TRY(takeReadPreference(request));
   TROUPE_TRY(checkRole(request));
   return setUpOperation(request);
 }
@@ -261,36 +262,38 @@ void appendSuccess(Request& request) {
   else request.reply().append("ok", 1.0);
 }
 
-/// Runs the command's body, or what `failCommand` asks for in its place.
+/// `failCommand` may have the reply of a body that succeeded tell of a failure.
+void appendFailure(Request& request, bson::View data) {
+  const auto e = data["writeConcernError"];
+  if (!e) return;
+  request.reply().append("writeConcernError", e);
+  if (const auto labels = data["errorLabels"]) {
+    request.reply().append("errorLabels", labels);
+    request.isLabelled = true;
+  } else if (e.is(bson::Type::kDocument)) {
+    appendErrorLabels(request, static_cast<ErrorCode>(e.asDocument()["code"].toInt64()));
+  }
+}
+
+/// Runs the command's body, or what `failCommand` asks for in its place: that blocks before anything is locked.
 Task<Status> runBody(Request& request) {
   if (readsProfile(request)) co_await settleProfile(request);
   storage::HeldLock lock;
   // Nobody reads the answer of a client that has gone; its writes may have been meant to be made without one.
   const auto& isPeerGone = request.client().isPeerGone;
   if (request.command->access == Access::kRead && isPeerGone) request.operation().watchClient(&isPeerGone);
+  auto data =
+      request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
+  if (request.command->name == "configureFailPoint") data.reset();
+  if (data) TROUPE_CO_TRY(co_await applyFailCommand(request, data->view()));
   TROUPE_CO_TRY(co_await setUpReadConcern(request));
   if (request.command->access == Access::kRead && !tryLockForReading(request.operation(), lock)) {
     TROUPE_CO_TRY(co_await acquireLock(request.server().node, request.operation(), lock));
   }
-  const auto data =
-      request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
-  if (!data || request.command->name == "configureFailPoint") {
-    TROUPE_CO_TRY(co_await runOwnBody(request));
-    lock.reset();
-    co_return co_await confirmLinearizable(request);
-  }
-  if (Status failed = co_await applyFailCommand(request, data->view()); !failed.isOK()) co_return failed;
-  const Status status = co_await runOwnBody(request);
-  if (const auto e = data->view()["writeConcernError"]; e && status.isOK()) {
-    request.reply().append("writeConcernError", e);
-    if (const auto labels = data->view()["errorLabels"]) {
-      request.reply().append("errorLabels", labels);
-      request.isLabelled = true;
-    } else if (e.is(bson::Type::kDocument)) {
-      appendErrorLabels(request, static_cast<ErrorCode>(e.asDocument()["code"].toInt64()));
-    }
-  }
-  co_return status;
+  TROUPE_CO_TRY(co_await runOwnBody(request));
+  if (data) appendFailure(request, data->view());
+  lock.reset();
+  co_return co_await confirmLinearizable(request);
 }
 
 Task<Status> runInSession(Request& request) {

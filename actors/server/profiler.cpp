@@ -6,6 +6,7 @@
 #include "actors/storage/interruptible_wait.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/plan/plan_stage.hpp"
+#include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::server {
 
@@ -138,6 +139,12 @@ void Profiler::finished(size_t count) {
     settled = settleLocked();
   }
   for (const auto& each : settled) each->set(Done{});
+}
+
+/// Records that wait are given up by their keeper, which finds neither a collection nor a setting.
+Status Profiler::onDropDatabase(storage::RecoveryUnit& unit, std::string_view db, const OpTime&) {
+  unit.onCommit([this, database = std::string(db)](auto) { set(database, nullptr); });
+  return Status::OK();
 }
 
 Task<void> settleProfile(Request& request) {

@@ -16,6 +16,7 @@
 #include "actors/kernel/task.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
+#include "storage/catalog/write_observer.hpp"
 
 namespace troupe::server {
 
@@ -46,8 +47,9 @@ struct ProfileEntry {
 
 /// The profile settings of all databases, and the queue between operations, which only put their records here, and the
 /// actor that writes them (ProfileKeeper). The queue is bounded: records that find no room are dropped and counted.
-/// Settings last as long as the process. Thread-safe.
-class Profiler {
+/// Settings last as long as the process, or until their database is dropped, also by an entry of the log that a member
+/// carries out: the next record would make the database again. Thread-safe.
+class Profiler final : public storage::WriteObserver {
  public:
   static constexpr size_t kMostWaiting = 4'096;
   static constexpr size_t kMostWaitingBytes = 8 * 1024 * 1024;
@@ -74,6 +76,10 @@ class Profiler {
   std::vector<ProfileEntry> take(size_t most);
   /// `count` of the taken records are written, or given up.
   void finished(size_t count);
+
+  // --- For the catalog
+  bool observes(const storage::CatalogEntry&) const override { return false; }
+  Status onDropDatabase(storage::RecoveryUnit& unit, std::string_view db, const OpTime& slot) override;
 
  private:
   using Settled = std::vector<std::shared_ptr<Promise<Done>>>;

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <functional>
 
 #include "actors/replication/replication_progress.hpp"
@@ -10,6 +11,9 @@ namespace troupe::server {
 /// One of the waits of ReplicationProgress, with its arguments.
 using AskProgress = std::function<replication::ReplicationProgress::WaiterId(
     replication::ReplicationProgress& progress, replication::ReplicationProgress::Verdict done)>;
+
+/// Between two looks for the client of an operation that waits for its set: such waits are many, and few of them long.
+inline constexpr std::chrono::seconds kLookWhileAwaitingSet(1);
 
 /// Waits for a time of this member, of others or of the set, without holding a thread. Only on a member. Errors: the
 /// interrupt when the operation is killed or its time is over; those of the wait; `options.late` when its own limit has

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "actors/replication/replica_view.hpp"
+#include "actors/server/command.hpp"
 #include "actors/server/progress_wait.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/server/service_operation.hpp"
@@ -132,6 +133,9 @@ Task<Status> setUpReadConcern(Request& request) {
   if (!request.server().progress || !asksForMore) co_return Status::OK();
   TROUPE_CO_TRY(checkIsKnown(request, "afterClusterTime", concern.afterClusterTime));
   TROUPE_CO_TRY(checkIsKnown(request, "atClusterTime", concern.atClusterTime));
+  if (concern.afterOpTime) TROUPE_CO_TRY(checkIsKnown(request, "afterOpTime", concern.afterOpTime->timestamp));
+  // A write that follows is carried out also for a client that has gone: see runBody.
+  if (request.command->access == Access::kRead) request.endWithClient(kLookWhileAwaitingSet);
   const bool ofMajority = concern.level == ReadConcernLevel::kMajority || concern.isSnapshot();
   if (concern.afterClusterTime) TROUPE_CO_TRY(co_await awaitTime(request, *concern.afterClusterTime, ofMajority));
   if (concern.afterOpTime) TROUPE_CO_TRY(co_await awaitEntry(request, *concern.afterOpTime, ofMajority));

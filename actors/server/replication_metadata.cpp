@@ -29,7 +29,8 @@ bson::Document replicaSetData(const ServerContext& server, const ReplicaView& vi
   const OpTime committed = server.progress->commitPoint();
   bson::Builder out;
   out.append("term", view.topology.memory.term);
-  out.append("lastOpCommitted", shownOpTime(committed)).append("lastCommittedWall", wallOf(committed));
+  out.append("lastOpCommitted", shownOpTime(committed))
+      .append("lastCommittedWall", server.progress->dates().of(committed));
   out.append("lastOpVisible", shownOpTime(std::min(committed, server.progress->applied())));
   out.append("configVersion", config.configVersion().version).append("configTerm", config.configVersion().term);
   if (const auto& id = config.settings.replicaSetId) out.append("replicaSetId", *id);
@@ -42,7 +43,8 @@ bson::Document oplogQueryData(const ServerContext& server, const ReplicaView& vi
   const OpTime committed = server.progress->commitPoint();
   const NodeName source = server.membership->syncSource();
   bson::Builder out;
-  out.append("lastOpCommitted", shownOpTime(committed)).append("lastCommittedWall", wallOf(committed));
+  out.append("lastOpCommitted", shownOpTime(committed))
+      .append("lastCommittedWall", server.progress->dates().of(committed));
   out.append("lastOpApplied", shownOpTime(server.progress->applied()));
   out.append("rbid", static_cast<int32_t>(server.membership->rollbackId()));
   out.append("primaryIndex", indexOf(*view.config(), view.primary()));

@@ -12,6 +12,7 @@
 #include "actors/kernel/task.hpp"
 #include "actors/server/authorized_namespace.hpp"
 #include "actors/server/client.hpp"
+#include "actors/server/read_preference.hpp"
 #include "messaging/bson/collation.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
@@ -164,9 +165,10 @@ class Request {
   void stopAccounting() { held_.reset(); }
   /// In an exhaust stream: the body to run next, unasked, after this answer.
   std::optional<bson::Document> streamOn;
-  std::optional<RawBatch> rawBatch;  ///< set by askers that take batches so
-  bool isLabelled = false;           ///< the reply has `errorLabels`
-  bool dropReply = false;            ///< send nothing (the connection closes)
+  std::optional<RawBatch> rawBatch;        ///< set by askers that take batches so
+  bool isLabelled = false;                 ///< the reply has `errorLabels`
+  bool dropReply = false;                  ///< send nothing (the connection closes)
+  ReadMode readMode = ReadMode::kPrimary;  ///< of the client's read preference
   /// Whether the cursor that is read may be on a secondary; nothing where there is none, or it is not known yet.
   std::optional<bool> fromSecondaries;
 
@@ -175,8 +177,9 @@ class Request {
   bool cursorExhausted = false;       ///< that cursor has no more results
   bson::Document originatingCommand;  ///< of a getMore: what opened its cursor
 
-  /// The request is going to wait long without giving anything to its client: when the client is gone meanwhile, the
-  /// operation is killed (HostUnreachable), at most about `within` later. On the request's own coroutine.
+  /// The request is going to wait without giving anything to its client, possibly for long: when the client is gone
+  /// meanwhile, or later on, the operation is killed (HostUnreachable), at most about `within` later. Costs next to
+  /// nothing where requests wait often and shortly. On the request's own coroutine.
   void endWithClient(Duration within = std::chrono::milliseconds(200)) const {
     if (client_.watchPeer) client_.watchPeer(within);
   }

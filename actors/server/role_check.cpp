@@ -53,10 +53,7 @@ Status checkRole(const Request& request) {
 
 namespace {
 
-bool prefersSecondaries(const Request& request) {
-  const auto preference = request.document("$readPreference");
-  return !preference.empty() && preference["mode"].toStringOr("primary") != "primary";
-}
+bool prefersSecondaries(const Request& request) { return request.readMode != ReadMode::kPrimary; }
 
 }  // namespace
 

@@ -82,6 +82,7 @@ Task<Status> awaitWriteConcern(Request& request) {
   const storage::WriteConcern& concern = operation.writeConcern;
   const auto ticket = request.server().durability.take();  // the write is due for the next flush, awaited or not
   if (!concern.isAwaited()) co_return Status::OK();
+  request.endWithClient(kLookWhileAwaitingSet);  // what was written stays; only the wait ends
   const bool isReplicated = request.server().progress && operation.lastOpTime() != OpTime{};
   const bool needsMembers = concern.majority || concern.named || concern.w > 1;
   if (isReplicated && needsMembers) co_return co_await awaitMembers(request, ticket);

@@ -61,9 +61,10 @@ Task<Status> passFlowControl(Node& node, OperationContext& operation) {
   co_return co_await awaitFlowTicket(node, operation);
 }
 
-/// Within the hierarchy an operation that waits for another one holds no ticket: the other may need it to go on.
+/// An operation that waits for another one holds no ticket: the other may need it to go on. That goes for the state
+/// transition, too: its exclusive request waits for operations that hold it and have given their tickets back.
 Task<Status> awaitLock(Node& node, OperationContext& operation, ResourceId resource, LockMode mode) {
-  if (!isGlobalResource(resource.type())) operation.returnTicket();
+  operation.returnTicket();
   // Writes that wait for the end of a global S (fsync with a lock) keep no reads waiting behind them.
   const storage::LockOptions options{.compatibleFirst = resource == ResourceId::global() && mode == LockMode::kIS};
   auto promise = std::make_shared<Promise<Status>>();

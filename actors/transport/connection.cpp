@@ -31,7 +31,7 @@ Connection::Connection(std::shared_ptr<Transport> transport, std::shared_ptr<ser
       server_(server),
       place_(std::move(place)),
       memory_(server.messages) {
-  client_->watchPeer = [this](Duration every) { watchPeer(every); };
+  client_->watchPeer = [this](Duration period) { watchPeer(period); };
   client_->isPeerGone = [this] { return transport_->isPeerGone(); };
 }
 
@@ -180,7 +180,7 @@ Task<bool> Connection::runRequest(wire::Request wire) {
     server::Execution execution(wire, server_, *client_);
     Request& request = execution.request;
     co_await execution.run();
-    if (watch_) cancelTimer(*std::exchange(watch_, std::nullopt));
+    isWatched_ = false;
     if (request.dropReply) co_return false;
     if (!wire.expectsReply()) co_return !client_->closing;
     const int32_t id = nextReply_++;
@@ -194,12 +194,19 @@ Task<bool> Connection::runRequest(wire::Request wire) {
   }
 }
 
+/// The timer outlives the request: a connection whose writes each await a majority for less than a millisecond would
+/// spend more on timers than on the waits.
 void Connection::watchPeer(Duration period) {
-  if (watch_) return;
-  watch_ = every(period, [this] {
-    if (!transport_->isPeerGone()) return;
-    client_->withOperation([](storage::OperationContext& operation) { operation.kill(ErrorCode::kHostUnreachable); });
-  });
+  isWatched_ = true;
+  if (peerWatch_ && peerWatch_->period <= period) return;
+  if (peerWatch_) cancelTimer(peerWatch_->timer);
+  peerWatch_ = PeerWatch{period, every(period, [this] { lookAtPeer(); })};
+}
+
+void Connection::lookAtPeer() {
+  if (!isWatched_) return cancelTimer(std::exchange(peerWatch_, std::nullopt)->timer);
+  if (!transport_->isPeerGone()) return;
+  client_->withOperation([](storage::OperationContext& operation) { operation.kill(ErrorCode::kHostUnreachable); });
 }
 
 Task<bool> Connection::send(std::string bytes) {

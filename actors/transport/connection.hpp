@@ -54,8 +54,10 @@ class Connection final : public Actor {
   /// Bytes of a message the client may send now, also when it is unpacked.
   int32_t largestMessage() const;
   void logClosing(const Status& why);
-  /// Looks now and then whether the client of the running request is still there.
-  void watchPeer(Duration every);
+  /// From now on the running request ends with its client, for which a timer looks that often.
+  void watchPeer(Duration period);
+  /// Ends the running request when it is watched and its client has gone.
+  void lookAtPeer();
   bool refuse(std::string_view frame, const Status& why, std::string& reply);
 
   std::shared_ptr<Transport> transport_;
@@ -75,7 +77,12 @@ class Connection final : public Actor {
   };
   std::optional<Sending> sending_;
   std::optional<TimerId> sendWatch_;
-  std::optional<TimerId> watch_;  ///< while a request waits long
+  struct PeerWatch {
+    Duration period;
+    TimerId timer;
+  };
+  std::optional<PeerWatch> peerWatch_;
+  bool isWatched_ = false;  ///< the running request ends with its client
 };
 
 }  // namespace troupe::transport

@@ -47,6 +47,7 @@ std::string whyNotStand(const Turn& t) {
   if (t.mem.phase != Phase::kFollower) return "only a follower can stand for election";
   if (!t.self()->isElectable()) return "its priority is 0";
   if (t.mem.maintenance) return "it is in maintenance mode";
+  if (t.mem.tooStale) return "it is too stale to catch up";
   if (t.mem.rollingBack) return "it is rolling back";
   if (t.mem.copyingData) return "it has no data yet, and copies them";
   if (t.mem.frozen) return "it is frozen, or has stepped down a short while ago";
@@ -140,16 +141,18 @@ void onFreezeOver(Turn& t, const FreezeOver&) {
   if (t.mem.phase == Phase::kFollower && t.config().isOnlyVoter(t.doc.self)) armElectionTimeout(t);
 }
 
+/// A member that was removed, say, may catch up: it is not held for stale once it is back.
 void onMaintenance(Turn& t, const Maintenance& command) {
-  if (t.mem.phase != Phase::kFollower)
+  const bool isSettled = command.tooStale && !command.on;
+  if (t.mem.phase != Phase::kFollower && !isSettled)
     return t.refuse(ErrorCode::kNotSecondary,
                     "only a secondary that does not stand for election can be in maintenance mode");
-  if (!command.on && !t.mem.maintenance)
-    return t.refuse(ErrorCode::kOperationFailed, "this node is not in maintenance mode");
-  t.mem.maintenance = command.on;
-  t.why = "replSetMaintenance";
+  bool& mode = command.tooStale ? t.mem.tooStale : t.mem.maintenance;
+  if (!command.on && !mode) return t.refuse(ErrorCode::kOperationFailed, "this node is not in maintenance mode");
+  mode = command.on;
+  t.why = !command.tooStale ? "replSetMaintenance" : command.on ? "it is too stale" : "a member has what it lacks";
   t.done();
-  settle(t);
+  if (t.mem.phase == Phase::kFollower) settle(t);
 }
 
 void onRollingBack(Turn& t, const RollingBack& report) {

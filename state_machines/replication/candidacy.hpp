@@ -28,7 +28,7 @@ void onStepUpRequest(Turn& t, const StepUpRequest& request);
 /// replSetFreeze, and the end of it.
 void onFreeze(Turn& t, const Freeze& command);
 void onFreezeOver(Turn& t, const FreezeOver&);
-/// replSetMaintenance.
+/// replSetMaintenance, and that of a member that is too stale.
 void onMaintenance(Turn& t, const Maintenance& command);
 /// RBK-002: the state ROLLBACK begins or ends.
 void onRollingBack(Turn& t, const RollingBack& report);

@@ -107,14 +107,15 @@ void probe(FetchTurn& t, const NodeName& source, bool isRequested) {
   t.perform(Probe{source});
 }
 
+void endMaintenance(FetchTurn& t) {
+  if (std::exchange(t.doc.maintenance, false)) t.perform(SetMaintenance{false});
+}
+
 void fetch(FetchTurn& t, const Probed& probed) {
   enter(t, kFetching);
   t.mem.oldest = probed.oldest;
   t.mem.rollbackId = probed.rollbackId;
-  if (t.doc.maintenance) {
-    t.doc.maintenance = false;
-    t.perform(SetMaintenance{false});
-  }
+  endMaintenance(t);
   pull(t);
 }
 
@@ -126,9 +127,15 @@ void diverged(FetchTurn& t) {
   t.perform(RollBack{t.mem.source});
 }
 
+/// As far as this member has heard. What those had that were lost for good, and taken out of the config by force,
+/// nobody waits for any more.
+bool anyIsAhead(const Candidates& known) {
+  return std::ranges::any_of(known.members, [&](const SourceCandidate& other) { return other.applied > known.own; });
+}
+
 /// Whether there are sources, and all of them have forgotten what this member would need next (REP-011).
 bool isTooStale(const FetchTurn& t, const Candidates& known) {
-  if (t.doc.mission != Mission::kFollow) return false;
+  if (t.doc.mission != Mission::kFollow || !anyIsAhead(known)) return false;
   const auto hosts = acceptableSources(known, t.doc.mission);
   return !hosts.empty() && std::all_of(hosts.begin(), hosts.end(), [&](const NodeName& host) {
     const auto denied = t.mem.denied.find(host);
@@ -160,6 +167,7 @@ void noteFruitlessLook(FetchTurn& t) {
 void onCandidates(FetchTurn& t, const Candidates& known) {
   t.mem.own = known.own;
   notePrimary(t, known);
+  if (!anyIsAhead(known)) endMaintenance(t);
   const NodeName requested = std::exchange(t.mem.requested, {});
   if (!requested.empty() && checkRequestedSource(known, requested).isOK()) return probe(t, requested, true);
   if (const auto source = chooseSource(known, deniedHosts(t.mem), t.doc.mission)) return probe(t, *source, false);
@@ -242,9 +250,13 @@ void forgetDenials(FetchTurn& t) {
 
 /// What was known of sources was about data that have gone.
 void onInitialSyncEnded(FetchTurn& t, const InitialSyncEnded&) {
+  endMaintenance(t);
   forgetDenials(t);
   goOn(t);
 }
+
+/// One that was too stale still is, and stays in maintenance.
+void onInitialSyncGivenUp(FetchTurn& t, const InitialSyncGivenUp&) { goOn(t); }
 
 void onSetChanged(FetchTurn& t, const SetChanged&) { t.perform(LookAround{looksForSource(t.mem.phase)}); }
 void onRetryDue(FetchTurn& t, const RetryDue&) { t.perform(LookAround{true}); }
@@ -383,6 +395,7 @@ const machines::Transitions<Fetching>& Fetching::transitions() {
     rows.push_back(row<FetchIsOver>(kEnding, {kChoosing, kIdle}, fetchRule(onFetchIsOver)));
     rows.push_back(row<RollbackEnded>(kDiverged, {kChoosing, kIdle}, fetchRule(onRollbackEnded)));
     rows.push_back(row<InitialSyncEnded>(kNeedsInitialSync, {kChoosing, kIdle}, fetchRule(onInitialSyncEnded)));
+    rows.push_back(row<InitialSyncGivenUp>(kNeedsInitialSync, {kChoosing, kIdle}, fetchRule(onInitialSyncGivenUp)));
     return machines::Transitions<Fetching>(std::move(rows));
   }();
   return table;

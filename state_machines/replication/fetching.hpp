@@ -57,6 +57,8 @@ struct FetchEnded {
 struct FetchIsOver {};
 struct RollbackEnded {};
 struct InitialSyncEnded {};
+/// There was no source to copy, and this member's data are what they were.
+struct InitialSyncGivenUp {};
 
 // Commands of this node.
 
@@ -119,7 +121,7 @@ struct CloseBuffer {};
 struct RollBack {
   NodeName source;
 };
-/// Copy all data of another member; answered by InitialSyncEnded.
+/// Copy all data of another member; answered by InitialSyncEnded, or by InitialSyncGivenUp.
 struct NeedInitialSync {};
 /// A new primary finds nobody, time and again, who has what it lacks: that member has gone, or failed as a source, or
 /// is on another branch of history, and a primary does not go back. What it has was never acknowledged by a majority,
@@ -193,8 +195,8 @@ struct Fetching : machines::Machine<Fetching> {
     bool operator==(const Memory&) const = default;
   };
 
-  using Event = std::variant<Candidates, Probed, ProbeFailed, FetchEnded, FetchIsOver, RollbackEnded,
-                             InitialSyncEnded,                                               // reports
+  using Event = std::variant<Candidates, Probed, ProbeFailed, FetchEnded, FetchIsOver, RollbackEnded, InitialSyncEnded,
+                             InitialSyncGivenUp,                                             // reports
                              SetChanged, Follow, CatchUpTo, StopFetching, SyncFrom, Resync,  // commands
                              RetryDue, DenialOver>;                                          // timers
   using Message = std::variant<PreviousSource, Done>;
@@ -228,6 +230,7 @@ TROUPE_DESCRIBE(troupe::replication::FetchEnded, 0, source, how, progressed, why
 TROUPE_DESCRIBE(troupe::replication::FetchIsOver, 0)
 TROUPE_DESCRIBE(troupe::replication::RollbackEnded, 0)
 TROUPE_DESCRIBE(troupe::replication::InitialSyncEnded, 0)
+TROUPE_DESCRIBE(troupe::replication::InitialSyncGivenUp, 0)
 TROUPE_DESCRIBE(troupe::replication::SetChanged, 0)
 TROUPE_DESCRIBE(troupe::replication::Follow, 0)
 TROUPE_DESCRIBE(troupe::replication::CatchUpTo, 0, target, term)

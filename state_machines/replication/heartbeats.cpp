@@ -80,6 +80,13 @@ Status refusalOf(const Turn& t, const HeartbeatReply& reply) {
   return checkSameSet(reply.sender.from, t.doc.setName, reply.replicaSetId, t.replicaSetId());
 }
 
+/// A host that a reconfig would add is asked whether it would join. Until it is a member its term is not one of this
+/// set, unless it has a config that this node has missed. (It shows any config, being asked as if there were none yet.)
+bool isOnlyAsked(const Turn& t, const HeartbeatReply& reply) {
+  if (!t.isLeading() || t.view(reply.sender.from)) return false;
+  return !reply.newer || !reply.newer->configVersion().isNewerThan(configVersion(t));
+}
+
 /// Why this node takes nothing in of what the sender of a request says; OK: it does.
 Status whyNotTakeIn(const Turn& t, const HeartbeatRequest& request) {
   if (request.setName != t.doc.setName) return notOfTheSet(request.to, t.doc.setName, request.setName);
@@ -169,6 +176,7 @@ void onHeartbeatReply(Turn& t, const HeartbeatReply& reply) {
   noteRefusal(t, reply.sender.from, refusal);
   onNewMember(t, reply.sender.from, refusal);
   if (!refusal.isOK()) return;
+  if (isOnlyAsked(t, reply)) return proceedWithReconfig(t);
   takeIn(t, reply.sender);
   heedSource(t, reply.sender);
   if (reply.newer) learnConfig(t, *reply.newer, reply.to);

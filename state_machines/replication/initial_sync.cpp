@@ -50,31 +50,41 @@ Step<InitialSync> attemptFailed(const SyncMemory& memory, std::string why) {
   return InitialSync::stay().remembering(std::move(left)).then(InitialSync::perform(EndAttempt{}));
 }
 
-/// ISY-002: the mark is durable before anything else happens. A member that had its data gives them up: it is too
-/// stale.
-Step<InitialSync> onBegin(const SyncDocument& document, const SyncMemory&, const BeginInitialSync&) {
-  SyncDocument marked = document;
-  marked.isUnderWay = true;
-  marked.copied.reset();
+/// A member that has its data gives them up only when there is a source: until then a start finds them as they were.
+Step<InitialSync> onBegin(const SyncDocument&, const SyncMemory&, const BeginInitialSync&) {
   SyncMemory memory;
   memory.phase = SyncPhase::kEntering;
-  return InitialSync::stay()
-      .with(std::move(marked))
-      .remembering(std::move(memory))
-      .then(InitialSync::perform(EnterStartup{}));
+  return InitialSync::stay().remembering(std::move(memory)).then(InitialSync::perform(EnterStartup{}));
 }
 
-/// Another source where there is one; where all have failed, each gets another chance.
+/// One without data waits for a source as long as it takes: there is nothing that it could go back to.
+Step<InitialSync> onNoSource(const SyncDocument& document, const SyncMemory& memory, const Candidates& known) {
+  SyncMemory changed = memory;
+  if (!document.isUnderWay && known.own != OpTime()) ++changed.looks;
+  if (changed.looks < InitialSync::kMostLooks)
+    return InitialSync::stay()
+        .remembering(std::move(changed))
+        .then(InitialSync::after(InitialSync::kLookPause, LookDue{}));
+  SyncMemory left;
+  left.phase = SyncPhase::kReturning;
+  left.why = "no member could be the source of a copy: see that one is up and can be reached, and resync again";
+  return InitialSync::stay().remembering(std::move(left)).then(InitialSync::perform(KeepData{}));
+}
+
+/// Another source where there is one; where all have failed, each gets another chance. ISY-002: the mark is durable
+/// before anything is dropped.
 Step<InitialSync> onSyncCandidates(const SyncDocument& document, const SyncMemory& memory, const Candidates& known) {
   auto source = chooseSource(known, memory.failedWith, Mission::kFollow);
   if (!source) source = chooseSource(known, {}, Mission::kFollow);
-  if (!source) return InitialSync::stay().then(InitialSync::after(InitialSync::kLookPause, LookDue{}));
-  SyncDocument counted = document;
-  ++counted.attempt;
+  if (!source) return onNoSource(document, memory, known);
+  SyncDocument marked = document;
+  marked.isUnderWay = true;
+  marked.copied.reset();
+  ++marked.attempt;
   SyncMemory changed = betweenAttempts(SyncPhase::kResetting, memory);
   changed.source = std::move(*source);
   return InitialSync::stay()
-      .with(std::move(counted))
+      .with(std::move(marked))
       .remembering(std::move(changed))
       .then(InitialSync::perform(ResetData{}));
 }
@@ -199,11 +209,15 @@ const machines::Transitions<InitialSync>& InitialSync::transitions() {
         row<StartupEntered>(
             Phase::kEntering, {Phase::kChoosing},
             [](const Document&, const Memory& memory, const StartupEntered&) { return lookForSource(memory); }),
-        row<Candidates>(Phase::kChoosing, {Phase::kResetting}, onSyncCandidates),
+        row<Candidates>(Phase::kChoosing, {Phase::kResetting, Phase::kReturning}, onSyncCandidates),
         row<LookDue>(Phase::kChoosing, {},
                      [](const Document&, const Memory&, const LookDue&) {
                        return InitialSync::stay().then(InitialSync::perform(LookForSource{}));
                      }),
+        row<DataKept>(Phase::kReturning, {Phase::kIdle},
+                      [](const Document&, const Memory& memory, const DataKept&) {
+                        return InitialSync::stay().remembering(betweenAttempts(Phase::kIdle, memory));
+                      }),
         row<AttemptEnded>(Phase::kEnding, {Phase::kPausing, Phase::kFailed}, onAttemptEnded),
         row<AttemptDue>(Phase::kPausing, {Phase::kChoosing},
                         [](const Document&, const Memory& memory, const AttemptDue&) { return lookForSource(memory); }),
@@ -235,6 +249,20 @@ std::vector<machines::Invariant> InitialSync::invariants() {
             [](const World& world) {
               return anySync(world,
                              [](const Now& now) { return isAttempting(now.memory.phase) && !now.document.isUnderWay; });
+            }),
+      never("data are given up without a source to copy",
+            [](const World& world) {
+              return anySync(world, [](const Now& now) {
+                const Phase phase = now.memory.phase;
+                const bool isBefore = phase == Phase::kEntering || phase == Phase::kChoosing;
+                return isBefore && now.document.isUnderWay && now.document.attempt == 0;
+              });
+            }),
+      never("a member goes back to data that are not there",
+            [](const World& world) {
+              return anySync(world, [](const Now& now) {
+                return now.memory.phase == Phase::kReturning && now.document.isUnderWay;
+              });
             }),
       never("data are copied beside what was there before",
             [](const World& world) {

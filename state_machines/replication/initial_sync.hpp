@@ -13,8 +13,9 @@ namespace troupe::replication {
 
 // Commands of this node.
 
-/// The fetcher: this member has no data, and the log of its source does not go back to the beginning of the set.
-/// Answered by the actor, with Done, when the member has them.
+/// The fetcher: this member has no data, and the log of its source does not go back to the beginning of the set; or its
+/// data are of no use to the set. Answered by the actor, with Done, when the member has those of another one; with
+/// NodeNotFound when nobody could be the source and its data are still there, as they were.
 struct BeginInitialSync {};
 
 // Reports of the actor around the machine.
@@ -50,6 +51,8 @@ struct AttemptFailed {
 };
 /// Nothing of the attempt is under way any more.
 struct AttemptEnded {};
+/// The member is what it was before, with the data that it had.
+struct DataKept {};
 
 // Timers.
 
@@ -102,6 +105,8 @@ struct LeaveStartup {
   OpTime at;
 };
 struct StartupLeft {};
+/// Nothing was dropped: the state is what it was, and the member follows others again. Answered by DataKept.
+struct KeepData {};
 /// Ends the node: it has no data to serve, and no hope of any.
 struct GiveUpSync {
   std::string why;
@@ -110,14 +115,16 @@ struct GiveUpSync {
 /// Gives a member without data those of another one (ISY-001 to ISY-020). docs/protocols/initial-sync.md tells it as a
 /// story.
 ///
-/// The document is a mark: a sync is under way. It is durable before anything is dropped and goes, durably, when a
-/// checkpoint holds all of the data; a node that finds it at a start takes its data for nothing, and begins anew.
+/// The document is a mark: a sync is under way. It is durable before anything is dropped, but not before there is a
+/// source, for the data of a member that was too stale may be the last ones; it goes, durably, when a checkpoint holds
+/// all of the copy. A node that finds it at a start takes its data for nothing, and begins anew.
 ///
 /// What is copied while it changes is of no time at all. The log makes it one: it is fetched from before the first
 /// document was read, and carried out over the copy up to an entry that is newer than the last document read.
 struct InitialSync : machines::Machine<InitialSync> {
   static constexpr const char* kName = "initial-sync";
   static constexpr int32_t kMostAttempts = 10;               ///< numInitialSyncAttempts
+  static constexpr int32_t kMostLooks = 10;                  ///< for a source, while the member has its data
   static constexpr machines::Millis kLookPause{1000};        ///< between two looks for a source
   static constexpr machines::Millis kPauseOfAttempts{1000};  ///< before the next attempt
 
@@ -135,6 +142,7 @@ struct InitialSync : machines::Machine<InitialSync> {
     kLeaving,
     kEnding,
     kPausing,
+    kReturning,
     kFailed,
   };
   static constexpr auto kPhases = machines::phases<Phase>(
@@ -151,6 +159,7 @@ struct InitialSync : machines::Machine<InitialSync> {
        {Phase::kLeaving, "leaving", "the mark is gone; its state becomes SECONDARY"},
        {Phase::kEnding, "ending", "an attempt has failed, and what is under way for it ends"},
        {Phase::kPausing, "pausing", "the next attempt is due in a moment"},
+       {Phase::kReturning, "returning", "no source was found, and nothing dropped: its state becomes what it was"},
        {Phase::kFailed, "failed", "the node ends: too many attempts have failed"}});
 
   struct Document {
@@ -166,6 +175,7 @@ struct InitialSync : machines::Machine<InitialSync> {
   struct Memory {
     Phase phase = Phase::kIdle;
     machines::NodeName source;  ///< of the attempt
+    int32_t looks = 0;          ///< choosing: that found no source, while the data are there
     bool isReset = false;       ///< nothing is left of what was there before the attempt
     bool isCloned = false;
     OpTime beginFetching, beginApplying;      ///< cloning and later
@@ -175,16 +185,16 @@ struct InitialSync : machines::Machine<InitialSync> {
     int64_t rollbackIdAtEnd = 0;              ///< applying and later
     int32_t failed = 0;                       ///< attempts of this life of the node
     std::set<machines::NodeName> failedWith;  ///< sources that others are preferred to
-    std::string why;                          ///< of the last failure
+    std::string why;                          ///< of the last failure; idle: that it keeps its data
     bool operator==(const Memory&) const = default;
   };
 
   using Event = std::variant<BeginInitialSync,  // commands
                              StartupEntered, Candidates, DataReset, BeginningFound, DataCloned, EndFound, LogFetched,
-                             LogApplied, DataSafe, StartupLeft, AttemptFailed, AttemptEnded,  // reports
-                             LookDue, AttemptDue>;                                            // timers
+                             LogApplied, DataSafe, StartupLeft, AttemptFailed, AttemptEnded, DataKept,  // reports
+                             LookDue, AttemptDue>;                                                      // timers
   using Action = std::variant<EnterStartup, LookForSource, ResetData, FindBeginning, FetchLog, CloneData, FindEnd,
-                              FetchUpTo, ApplyLog, MakeDataSafe, EndAttempt, LeaveStartup, GiveUpSync>;
+                              FetchUpTo, ApplyLog, MakeDataSafe, EndAttempt, LeaveStartup, KeepData, GiveUpSync>;
 
   static const machines::Transitions<InitialSync>& transitions();
   static machines::Step<InitialSync> resume(const Document& document);
@@ -210,6 +220,7 @@ TROUPE_DESCRIBE(troupe::replication::DataSafe, 0)
 TROUPE_DESCRIBE(troupe::replication::StartupLeft, 0)
 TROUPE_DESCRIBE(troupe::replication::AttemptFailed, 0, why)
 TROUPE_DESCRIBE(troupe::replication::AttemptEnded, 0)
+TROUPE_DESCRIBE(troupe::replication::DataKept, 0)
 TROUPE_DESCRIBE(troupe::replication::LookDue, 0)
 TROUPE_DESCRIBE(troupe::replication::AttemptDue, 0)
 TROUPE_DESCRIBE(troupe::replication::EnterStartup, 0)
@@ -224,7 +235,8 @@ TROUPE_DESCRIBE(troupe::replication::ApplyLog, 0, after, to)
 TROUPE_DESCRIBE(troupe::replication::MakeDataSafe, 0, at)
 TROUPE_DESCRIBE(troupe::replication::EndAttempt, 0)
 TROUPE_DESCRIBE(troupe::replication::LeaveStartup, 0, at)
+TROUPE_DESCRIBE(troupe::replication::KeepData, 0)
 TROUPE_DESCRIBE(troupe::replication::GiveUpSync, 0, why)
-TROUPE_DESCRIBE(troupe::replication::InitialSync::Memory, 0, phase, source, isReset, isCloned, beginFetching,
+TROUPE_DESCRIBE(troupe::replication::InitialSync::Memory, 0, phase, source, looks, isReset, isCloned, beginFetching,
                 beginApplying, stop, applied, rollbackId, rollbackIdAtEnd, failed, failedWith, why)
 TROUPE_MACHINE(troupe::replication::InitialSync, 1, id, isUnderWay, attempt, copied)

@@ -18,13 +18,10 @@ const OpTime& reached(const Position& position, bool durably) { return durably ?
 
 bool holdsData(const MemberConfig& member) { return !member.arbiterOnly; }
 
-/// Calls `each` with the tag and the number of its values that a mode wants; false when there is no such mode.
-bool forEachTag(const ReplicaSetConfig& config, const std::string& mode,
-                const std::function<void(std::string_view tag, int64_t count)>& each) {
-  const bson::Element tags = config.settings.getLastErrorModes.view()[mode];
-  if (!tags.is(bson::Type::kDocument)) return false;
-  for (const bson::Element& tag : tags.asDocument()) each(tag.name(), tag.toInt64());
-  return true;
+/// Absent when there is no such mode.
+bson::Element modeOf(const ReplicaSetConfig& config, const std::string& mode) {
+  const bson::Element found = config.settings.getLastErrorModes.view()[mode];
+  return found.is(bson::Type::kDocument) ? found : bson::Element();
 }
 
 /// How many values of the tag the members have that `counts`.
@@ -38,13 +35,15 @@ int64_t valuesOf(const ReplicaSetConfig& config, std::string_view tag,
   return static_cast<int64_t>(values.size());
 }
 
+/// Of a mode that asks for nobody, which configs of earlier servers may have, the answer is no.
 bool everyTag(const ReplicaSetConfig& config, const std::string& mode,
               const std::function<bool(const MemberConfig&)>& counts) {
-  bool enough = true;
-  const bool exists = forEachTag(config, mode, [&](std::string_view tag, int64_t count) {
-    enough = enough && valuesOf(config, tag, counts) >= count;
+  const bson::Element found = modeOf(config, mode);
+  const bson::View tags = found ? found.asDocument() : bson::View();
+  return !tags.empty() && std::ranges::all_of(tags, [&](const bson::Element& tag) {
+    const auto wanted = valuesWanted(tag);
+    return wanted && valuesOf(config, tag.name(), counts) >= *wanted;
   });
-  return exists && enough;
 }
 
 }  // namespace
@@ -73,7 +72,7 @@ OpTime learnedByArbiter(const OpTime& told, const OpTime& present) { return std:
 
 Status checkSatisfiable(const ReplicaSetConfig& config, const Acknowledgement& wanted) {
   if (wanted.mode) {
-    if (!forEachTag(config, *wanted.mode, [](auto, auto) {}))
+    if (!modeOf(config, *wanted.mode))
       return {ErrorCode::kUnknownReplWriteConcern,
               "No write concern mode named '" + *wanted.mode + "' found in replica set configuration"};
     if (everyTag(config, *wanted.mode, [](const auto&) { return true; })) return Status::OK();

@@ -146,6 +146,7 @@ std::vector<NodeName> missingOfNext(const Turn& t) {
 
 /// The config gets the term of this primary, so that members take it from nobody of an earlier one. To a config without
 /// a term, one that was forced, they compare versions alone: it gets the next one, and its successor one after that.
+/// checkSuccessor has seen that there is room for both.
 void claimConfig(Turn& t) {
   ReplicaSetConfig claimed = t.config();
   if (claimed.term == ConfigVersion::kNoTerm) ++claimed.version;
@@ -170,10 +171,15 @@ void endOfQuestions(Turn& t) {
   if (t.config().term != t.mem.term) claimConfig(t);
 }
 
+/// Of a config that can have no successor, a version that checkSuccessor refuses.
+int64_t versionAfter(const ReplicaSetConfig& config) {
+  return std::min(config.version, ReplicaSetConfig::kMaxVersion) + 1;
+}
+
 /// On a node of any role, since the operator decides: for sets that have lost their majority.
 void reconfigByForce(Turn& t, const Reconfig& command, ReplicaSetConfig next) {
   next.term = ConfigVersion::kNoTerm;
-  next.version = std::max(next.version, t.config().version + 1) + command.versionJump;
+  next.version += command.versionJump;  // from one above the present version
   if (!next.has(t.doc.self) && next.has(command.self)) t.doc.self = command.self;
   abandonChange(t, ErrorCode::kNewReplicaSetConfigurationIncompatible, "another config was installed by force");
   if (t.mem.phase == Phase::kCatchingUp || t.mem.phase == Phase::kDraining)
@@ -262,7 +268,7 @@ void onReconfig(Turn& t, const Reconfig& command) {
   if (!t.hasConfig()) return t.refuse(ErrorCode::kNotYetInitialized, "the replica set has not been initiated");
   ReplicaSetConfig next = command.config;
   if (!next.settings.replicaSetId) next.settings.replicaSetId = t.config().settings.replicaSetId;
-  if (command.force) next.version = std::max(next.version, t.config().version + 1);
+  if (command.force) next.version = std::max(next.version, versionAfter(t.config()));
   else if (t.mem.phase != Phase::kPrimary)
     return t.refuse(ErrorCode::kNotWritablePrimary, "replSetReconfig without force needs the primary");
   else if (t.mem.change) return t.refuse(ErrorCode::kConfigurationInProgress, "another replSetReconfig is running");

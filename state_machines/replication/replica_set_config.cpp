@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "messaging/bson/numeric.hpp"
 #include "messaging/description/bson_archive.hpp"
 
 namespace troupe::replication {
@@ -75,15 +76,21 @@ constexpr int64_t kLeastElectionTimeoutMillis = 50;
 /// Each hello tells parts of the config, and each new version of it goes to all members.
 constexpr size_t kMostConfigBytes = 64 * 1024;
 
-/// Each mode of write concern names tags that members have: no write could ever satisfy another.
+/// Each mode of write concern names tags that members have, or no write could ever satisfy it, and asks for at least
+/// one value of each: a mode that asks for nobody would acknowledge writes that no member has.
 Status checkModes(const ReplicaSetConfig& config) {
   for (const bson::Element& mode : config.settings.getLastErrorModes.view()) {
     if (!mode.is(bson::Type::kDocument))
       return invalid("settings.getLastErrorModes.{} must be a document", mode.name());
+    if (mode.asDocument().empty())
+      return invalid("settings.getLastErrorModes.{} must name at least one tag, as {{{}: {{dc: 2}}}} does", mode.name(),
+                     mode.name());
     for (const bson::Element& tag : mode.asDocument()) {
       const std::string name(tag.name());
       if (std::ranges::none_of(config.members, [&](const MemberConfig& m) { return m.tags.contains(name); }))
         return invalid("settings.getLastErrorModes.{} names the tag '{}', which no member has", mode.name(), name);
+      if (!valuesWanted(tag))
+        return invalid("settings.getLastErrorModes.{}.{} must be a whole number of at least 1", mode.name(), name);
     }
   }
   return Status::OK();
@@ -238,6 +245,11 @@ Millis ReplicaSetConfig::heartbeatInterval() const {
                           std::min<Millis>(settings.heartbeatIntervalMillis, settings.electionTimeoutMillis / 2));
 }
 
+std::optional<int64_t> valuesWanted(const bson::Element& tag) {
+  const auto count = bson::integerOf(tag);
+  return count.isOK() && *count >= 1 ? std::optional(*count) : std::nullopt;
+}
+
 Status checkSuccessor(const ReplicaSetConfig& present, const ReplicaSetConfig& next, bool force) {
   const auto incompatible = [](std::string why) {
     return Status(ErrorCode::kNewReplicaSetConfigurationIncompatible, std::move(why));
@@ -247,9 +259,17 @@ Status checkSuccessor(const ReplicaSetConfig& present, const ReplicaSetConfig& n
   if (present.settings.replicaSetId && next.settings.replicaSetId != present.settings.replicaSetId)
     return incompatible("settings.replicaSetId must not change");
   if (next.isConfigServer() != present.isConfigServer()) return incompatible("configsvr must not change");
+  if (present.version >= ReplicaSetConfig::kMaxVersion)
+    return incompatible(
+        fmt::format("no config can follow the present one, since its version, {}, leaves no higher one: make a new set "
+                    "of a dump, or of one member's data without its local database",
+                    present.version));
   if (next.version <= present.version)
     return incompatible(
         fmt::format("the new version, {}, must be above the present one, {}", next.version, present.version));
+  if (next.version > std::max(ReplicaSetConfig::kMaxChosenVersion, present.version + 1))
+    return invalid("version must be {} or less, not {}: one more than the present one, {}, will do",
+                   std::max(ReplicaSetConfig::kMaxChosenVersion, present.version + 1), next.version, present.version);
   for (const MemberConfig& m : next.members) {
     const MemberConfig* before = present.member(m.host);
     if (!before) continue;

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -74,6 +75,11 @@ struct ReplicaSetConfig {
   static constexpr size_t kMaxMembers = 50;
   static constexpr int kMaxVoters = 7;
   static constexpr int64_t kProtocolVersion = 1;
+  /// The highest version that an operator may choose: tools hold it in 32 bits. The successor of a config that has it,
+  /// or that was forced, has a higher one.
+  static constexpr int64_t kMaxChosenVersion = std::numeric_limits<int32_t>::max();
+  /// Below it a version can be raised without an overflow. Only configs of earlier servers have more.
+  static constexpr int64_t kMaxVersion = std::numeric_limits<int64_t>::max() / 2;
 
   std::string id;  ///< the name of the set
   int64_t version = 1;
@@ -113,9 +119,13 @@ struct ReplicaSetConfig {
   bool operator==(const ReplicaSetConfig&) const = default;
 };
 
-/// Whether `next` may follow `present`: the same set, the same identity, a higher version; unless `force`, also at most
-/// one voting member added or taken away, so that any majority of the one and any of the other have a member in common.
-/// Errors: NewReplicaSetConfigurationIncompatible, InvalidReplicaSetConfig.
+/// How many values of a tag a mode of settings.getLastErrorModes asks for: a whole number from 1 on. Nothing where it
+/// is none, as in configs of earlier servers.
+std::optional<int64_t> valuesWanted(const bson::Element& tag);
+
+/// Whether `next` may follow `present`: the same set, the same identity, a higher version that leaves room for others;
+/// unless `force`, also at most one voting member added or taken away, so that any majority of the one and any of the
+/// other have a member in common. Errors: NewReplicaSetConfigurationIncompatible, InvalidReplicaSetConfig.
 Status checkSuccessor(const ReplicaSetConfig& present, const ReplicaSetConfig& next, bool force);
 
 }  // namespace troupe::replication

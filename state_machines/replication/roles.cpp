@@ -79,7 +79,8 @@ MemberState stateOf(const Snapshot<Topology>& now) {
     case Phase::kCandidate:
       if (now.memory.copyingData) return MemberState::kStartup2;
       if (now.memory.rollingBack) return MemberState::kRollback;
-      return now.memory.maintenance ? MemberState::kRecovering : MemberState::kSecondary;
+      if (now.memory.maintenance || now.memory.tooStale) return MemberState::kRecovering;
+      return MemberState::kSecondary;
     default: return MemberState::kPrimary;
   }
 }

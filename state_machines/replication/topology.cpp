@@ -205,6 +205,7 @@ Step<Topology> Topology::resume(const Document& document, const AtStart& atStart
   t.mem.term = std::max(document.lastVote.term, document.config ? document.config->term : 0);
   t.mem.copyingData = atStart.lacksData;
   t.mem.rollingBack = atStart.rollsBack;
+  t.mem.tooStale = atStart.tooStale;
   rebuildViews(t);
   settle(t);
   sendHeartbeats(t);

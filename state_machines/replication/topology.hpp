@@ -160,6 +160,7 @@ struct Topology : machines::Machine<Topology> {
     std::optional<ConfigChange> change;       ///< of which replSetInitiate or replSetReconfig is open
     bool frozen = false;                      ///< it does not stand until FreezeOver
     bool maintenance = false;                 ///< it is RECOVERING to others, and does not stand
+    bool tooStale = false;                    ///< the same: nobody has the entries that it lacks
     bool rollingBack = false;                 ///< it is in ROLLBACK, and does not stand
     bool copyingData = false;  ///< as a follower it is in STARTUP2, and does not stand; also of arbiters, which may
                                ///< become members with data
@@ -189,6 +190,8 @@ struct Topology : machines::Machine<Topology> {
     bool lacksData = false;
     /// A rollback is under way, which outlives this machine. As a follower it is in ROLLBACK until RollingBack{false}.
     bool rollsBack = false;
+    /// Nobody has the entries that it lacks. As a follower it is RECOVERING until that has ended.
+    bool tooStale = false;
   };
   static Step<Topology> resume(const Document& document) { return resume(document, AtStart{}); }
   static Step<Topology> resume(const Document& document, const AtStart& atStart);
@@ -222,7 +225,8 @@ TROUPE_DESCRIBE(troupe::replication::Hearsay, 0, primary, isBelieved)
 TROUPE_DESCRIBE(troupe::replication::ConfigChange, 0, stage, next)
 TROUPE_DESCRIBE(troupe::replication::Topology::Memory, 0, phase, term, applied, durable, source, members, standing,
                 granted, refused, awaited, target, stepDown, stepDowns, handoff, hearsay, electedAt, installedAt,
-                change, frozen, maintenance, rollingBack, copyingData, ownData, priorityTakeover, catchUpTakeover)
+                change, frozen, maintenance, tooStale, rollingBack, copyingData, ownData, priorityTakeover,
+                catchUpTakeover)
 TROUPE_ENUM(troupe::replication::ElectionReason, (kElectionTimeout, "electionTimeout"),
             (kPriorityTakeover, "priorityTakeover"), (kCatchUpTakeover, "catchupTakeover"),
             (kStepUpCommand, "stepUpRequest"), (kHandoff, "stepUpRequestSkipDryRun"),

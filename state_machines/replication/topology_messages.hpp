@@ -163,9 +163,10 @@ struct StepUp {
 struct Freeze {
   Millis period{};
 };
-/// replSetMaintenance.
+/// replSetMaintenance; or the member's own: it is too stale to catch up. Each of the two ends what it has begun.
 struct Maintenance {
   bool on = false;
+  bool tooStale = false;
 };
 /// This node's rollback (rollback.hpp) begins, or is over: meanwhile it is in the state ROLLBACK and does not stand.
 /// Refused (NotSecondary) by a node that stands or leads, whose log the others may have to follow.
@@ -302,7 +303,7 @@ TROUPE_DESCRIBE(troupe::replication::Reconfig, 0, config, force, versionJump, se
 TROUPE_DESCRIBE(troupe::replication::StepDown, 0, force, stepDownPeriod, catchUpPeriod, handoff)
 TROUPE_DESCRIBE(troupe::replication::StepUp, 0, skipDryRun)
 TROUPE_DESCRIBE(troupe::replication::Freeze, 0, period)
-TROUPE_DESCRIBE(troupe::replication::Maintenance, 0, on)
+TROUPE_DESCRIBE(troupe::replication::Maintenance, 0, on, tooStale)
 TROUPE_DESCRIBE(troupe::replication::RollingBack, 0, on)
 TROUPE_DESCRIBE(troupe::replication::CopyingData, 0, on)
 TROUPE_DESCRIBE(troupe::replication::OwnData, 0, held)

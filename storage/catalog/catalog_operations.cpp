@@ -9,12 +9,12 @@
 namespace troupe::storage {
 namespace {
 
-/// Whether a collection may be added to the database.
+/// Whether a collection may be added to the database. What another member has logged always may: that member has
+/// checked it, and this one may hold more under other names.
 Status checkDatabase(const Catalog& catalog, const RecoveryUnit& unit, const CatalogSnapshot& snapshot,
                      std::string_view db) {
-  // What another member has logged is carried out in its order.
-  const bool isApplied = unit.operation() && unit.operation()->writeMode() == WriteMode::kApplied;
-  if (!isApplied) TROUPE_TRY(catalog.pendingDrops().check(db));
+  if (unit.operation() && unit.operation()->writeMode() == WriteMode::kApplied) return Status::OK();
+  TROUPE_TRY(catalog.pendingDrops().check(db));
   const std::string other = snapshot.databaseDifferingInCase(db);
   if (other.empty()) return Status::OK();
   return {ErrorCode::kDatabaseDifferCase, "db already exists with different case already have: [" + other +
@@ -35,9 +35,19 @@ StatusWith<CollectionPtr> withoutBuilds(Catalog& catalog, RecoveryUnit& unit, Co
   return collection;
 }
 
+/// What only the server writes goes with the database `local` of a node that stands alone: the log of a set that the
+/// node has left, its config and its state as a member of it, all of them at once.
+Status checkDroppable(const RecoveryUnit& unit, const Collection& collection, bool withDatabase) {
+  const bool isMembers = withDatabase && collection.ns().isLocal() && !unit.pool().isMember();
+  if (!isMembers) return collection.checkWritable(unit);
+  if (!collection.superseded()) return Status::OK();
+  return {ErrorCode::kWriteConflict,
+          "the catalog changed: a later version of " + collection.ns().toString() + " exists"};
+}
+
 /// Removes the row and hands the tables to the reaper.
-Status takeOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection) {
-  TROUPE_TRY(collection->checkWritable(unit));
+Status takeOut(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection, bool withDatabase = false) {
+  TROUPE_TRY(checkDroppable(unit, *collection, withDatabase));
   TROUPE_TRY(catalog.durable().remove(unit, collection->ns(), collection->catalogId()));
   CatalogChanges::of(catalog, unit).remove(collection);
   if (collection->isView()) return Status::OK();
@@ -85,16 +95,20 @@ StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit,
   return made;
 }
 
-Status dropCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& whole) {
+static Status dropWhole(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& whole, bool withDatabase) {
   TROUPE_ASSIGN(const CollectionPtr collection, withoutBuilds(catalog, unit, whole));
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
-  TROUPE_TRY(takeOut(catalog, unit, collection));
+  TROUPE_TRY(takeOut(catalog, unit, collection, withDatabase));
   return tellObservers({collection.get()}, [&](WriteObserver& o) { return o.onDrop(unit, *collection, slot); });
+}
+
+Status dropCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection) {
+  return dropWhole(catalog, unit, collection, false);
 }
 
 Status dropDatabase(Catalog& catalog, RecoveryUnit& unit, std::string_view db) {
   for (const auto& collection : catalog.snapshot()->collections(db))
-    TROUPE_TRY(dropCollection(catalog, unit, collection));
+    TROUPE_TRY(dropWhole(catalog, unit, collection, true));
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, Namespace(db, "$cmd")));
   for (WriteObserver* observer : catalog.hooks().observers) TROUPE_TRY(observer->onDropDatabase(unit, db, slot));
   return Status::OK();

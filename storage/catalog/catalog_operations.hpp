@@ -15,8 +15,9 @@ namespace troupe::storage {
 
 /// Makes a collection (with its `_id` index and a new UUID, unless the options name one) or a view. Errors:
 /// InvalidNamespace, DatabaseDropPending, NamespaceExists (with the server's words; a repeated create of the same is
-/// answered with the existing one, unless the options name another UUID), DatabaseDifferCase. Lock: database IX,
-/// collection X.
+/// answered with the existing one, unless the options name another UUID), DatabaseDifferCase. DatabaseDropPending and
+/// DatabaseDifferCase are not for what another member has logged (WriteMode::kApplied). Lock: database IX, collection
+/// X.
 StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit, const Namespace& ns,
                                            CollectionOptions options);
 
@@ -24,7 +25,8 @@ StatusWith<CollectionPtr> createCollection(Catalog& catalog, RecoveryUnit& unit,
 /// also by dropDatabase, and for the target that renameCollection drops. Lock: database IX, collection X.
 Status dropCollection(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection);
 
-/// Drops every collection and view of the database. Lock: database X.
+/// Drops every collection and view of the database; of `local`, on a node that stands alone, also the log and the
+/// config of a set that it was a member of (unlogged_changes.hpp). Lock: database X.
 Status dropDatabase(Catalog& catalog, RecoveryUnit& unit, std::string_view db);
 
 /// Gives a collection another name; its UUID stays (CAT-013). Errors: NamespaceExists unless `dropTarget`,

@@ -42,10 +42,11 @@ std::vector<std::string> CatalogSnapshot::databases() const {
 bool CatalogSnapshot::hasDatabase(std::string_view db) const { return databases_.find(db) != nullptr; }
 
 std::string CatalogSnapshot::databaseDifferingInCase(std::string_view db) const {
-  if (hasDatabase(db)) return {};
+  const auto* const same = databases_.find(db);
+  if (same && (*same)->holdsMoreThanProfile()) return {};
   std::string found;
-  databases_.each([&](const std::string& name, const auto&) {
-    if (sameButForCase(name, db)) found = name;
+  databases_.each([&](const std::string& name, const auto& database) {
+    if (name != db && sameButForCase(name, db) && database->holdsMoreThanProfile()) found = name;
   });
   return found;
 }

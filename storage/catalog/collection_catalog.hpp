@@ -30,7 +30,9 @@ class CatalogSnapshot {
   /// Names of databases that hold something, sorted.
   std::vector<std::string> databases() const;
   bool hasDatabase(std::string_view db) const;
-  /// An existing database whose name differs from `db` only in case; empty when none (DatabaseDifferCase).
+  /// An existing database whose name differs from `db` only in case; empty when none (DatabaseDifferCase), or when `db`
+  /// exists. A database with nothing but its profile counts as none: each node records that for itself, and what a
+  /// member of a set accepts must not depend on it.
   std::string databaseDifferingInCase(std::string_view db) const;
   /// Collections and views of a database, sorted by name.
   std::vector<CollectionPtr> collections(std::string_view db) const;
@@ -76,6 +78,7 @@ class CatalogSnapshot {
  private:
   friend class CollectionCatalog;
   struct Database {
+    bool holdsMoreThanProfile() const { return collections.size() > 1 || !collections.find("system.profile"); }
     ShardedMap<std::string, CollectionPtr> collections;
   };
   CatalogHistory::Id idOf(const Namespace& ns) const;

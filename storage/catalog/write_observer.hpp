@@ -84,6 +84,8 @@ class WriteObserver {
   virtual Status onRemove(RecoveryUnit&, const Collection&, const RemoveOperation&) { return Status::OK(); }
   /// All documents are removed at once.
   virtual Status onTruncate(RecoveryUnit&, const Collection&, const OpTime&) { return Status::OK(); }
+  /// A repair removes records that cannot be read any more: nobody knows which documents they were.
+  virtual Status onRepair(RecoveryUnit&, const Collection&) { return Status::OK(); }
 
   virtual Status onCreate(RecoveryUnit&, const Collection&, const OpTime&) { return Status::OK(); }
   virtual Status onDrop(RecoveryUnit&, const Collection&, const OpTime&) { return Status::OK(); }

@@ -216,15 +216,16 @@ Status EngineImpl::flushLog() {
 StatusWith<Timestamp> EngineImpl::checkpoint(const CheckpointOptions& options) {
   TROUPE_TRY(usable());
   TROUPE_TRY(fault(DiskOperation::kCheckpoint));
+  const bool stable = options.stable || initialDataTimestamp() != Timestamp{};
   for (auto& [ident, table] : state_->tables) {
     if (table->options.logged) {
       table->imageOf = state_->sequence;
     } else {
-      state_->writeImage(*table, options.stable);
+      state_->writeImage(*table, stable);
     }
   }
   state_->flushed = state_->sequence;
-  state_->checkpointStable = options.stable ? state_->stable : kNoTime;
+  state_->checkpointStable = stable ? state_->stable : kNoTime;
   ++state_->statistics.checkpoints;
   state_->trimAll();
   return state_->checkpointStable;

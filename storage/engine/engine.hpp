@@ -122,7 +122,8 @@ class Session {
 
 struct CheckpointOptions {
   /// Unlogged tables as of the stable time, when one is set. After a full one (false) this holds only once everything
-  /// in that is stable: pages that nobody changes since are not written again.
+  /// in that is stable: pages that nobody changes since are not written again. A full one that gets its turn when the
+  /// data have a time (Engine::initialDataTimestamp) is a stable one: an initial sync has ended while it waited.
   bool stable = true;
 };
 

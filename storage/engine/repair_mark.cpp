@@ -19,9 +19,9 @@ Status RepairMark::checkNone() const {
                                                       "backup, or resync from another member"};
 }
 
-Status RepairMark::add(std::string_view ident) const {
-  std::set<std::string> idents = damaged();
-  return idents.emplace(ident).second ? write(idents) : Status::OK();
+Status RepairMark::add(std::string_view part) const {
+  std::set<std::string> parts = damaged();
+  return parts.emplace(part).second ? write(parts) : Status::OK();
 }
 
 std::set<std::string> RepairMark::damaged() const {

@@ -12,6 +12,10 @@ namespace troupe::storage {
 /// it had found counts for the next repair, and no start serves the data before. Requires the directory's lock.
 class RepairMark {
  public:
+  /// What is damaged beside tables, under names that no table has: the engine's log, of which a repair gives up the
+  /// end, and the engine's own files, which it makes anew as far as it can.
+  static constexpr std::string_view kJournal = "journal", kMetadata = "metadata";
+
   explicit RepairMark(const std::string& directory);
 
   /// Before the engine is opened for a repair. Durable. Keeps what an earlier one left.
@@ -19,9 +23,9 @@ class RepairMark {
   /// Before the engine is opened for anything else. Errors: ManualInterventionRequired while a repair is unfinished.
   Status checkNone() const;
 
-  /// Before a damaged table is changed. Durable.
-  Status add(std::string_view ident) const;
-  /// The tables that were added, by an earlier repair or this one.
+  /// Before a damaged table, or another part, is changed. Durable.
+  Status add(std::string_view part) const;
+  /// The tables and other parts that were added, by an earlier repair or this one.
   std::set<std::string> damaged() const;
   /// Once all that was mended is durable.
   Status end() const;

@@ -100,7 +100,10 @@ Status WiredTigerConnection::open() {
   if (options_.journalEnabled) {
     const Status sound = checkLog(options_);
     if (!sound.isOK() && !options_.salvageMetadata) return sound;
-    if (!sound.isOK()) tell("What follows in the log is given up, writes of any collection: " + sound.reason());
+    if (!sound.isOK()) {
+      TROUPE_TRY(RepairMark(options_.path).add(RepairMark::kJournal));
+      tell("What follows in the log is given up, writes of any collection: " + sound.reason());
+    }
   }
   Status opened = openWith("");
   if (!isOfDamage(opened) || !options_.salvageMetadata) return opened;
@@ -116,6 +119,7 @@ Status WiredTigerConnection::open() {
     }
     if (!rescued.isOK()) tell("Damaged tables cannot be mended before the recovery: " + rescued.status().reason());
   }
+  TROUPE_TRY(RepairMark(options_.path).add(RepairMark::kMetadata));
   tell("The engine's own files are damaged and are rebuilt as far as possible: " + opened.reason());
   return openWith(",salvage=true");
 }

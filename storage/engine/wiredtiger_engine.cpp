@@ -303,10 +303,11 @@ StatusWith<Timestamp> WiredTigerEngine::checkpoint(const CheckpointOptions& opti
   ScopedWtSession session(*connection_);
   TROUPE_TRY(session.status());
   const CheckpointTurns::Turn turn(checkpoints_, CheckpointTurns::Kind::kCheckpoint);
-  const char* config = options.stable ? "use_timestamp=true" : "use_timestamp=false";
+  const bool stable = options.stable || initialDataTimestamp() != Timestamp{};
+  const char* config = stable ? "use_timestamp=true" : "use_timestamp=false";
   TROUPE_TRY(connection_->status(session->checkpoint(session.get(), config), "checkpoint"));
   // A full checkpoint leaves the engine's own answer at the stable one before it.
-  const Timestamp last = options.stable ? queryTimestamp("get=last_checkpoint") : Timestamp{};
+  const Timestamp last = stable ? queryTimestamp("get=last_checkpoint") : Timestamp{};
   lastCheckpoint_ = last.asUint64();
   return last;
 }

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "messaging/errors/invariant.hpp"
+
 namespace troupe::storage {
 
 namespace {
@@ -59,6 +61,7 @@ std::vector<OpenUnit> IdleUnits::endIf(const Which& which, const Status& why) {
 void IdleUnits::interrupt(ErrorCode why) {
   std::vector<OpenUnit> rolledBack;
   const std::lock_guard lock(mutex_);
+  ++interruptions_;
   if (stopping_) return;
   interruption_ = ended(why);
   rolledBack = endIf([](uint64_t, const OpenUnit& unit) { return !isPrepared(unit); }, interruption_);
@@ -66,7 +69,8 @@ void IdleUnits::interrupt(ErrorCode why) {
 
 void IdleUnits::resume() {
   const std::lock_guard lock(mutex_);
-  if (!stopping_) interruption_ = Status::OK();
+  invariant(interruptions_ > 0, "only what was interrupted is resumed");
+  if (--interruptions_ == 0 && !stopping_) interruption_ = Status::OK();
 }
 
 void IdleUnits::endAll(ErrorCode why) {

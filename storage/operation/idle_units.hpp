@@ -67,7 +67,8 @@ class IdleUnits {
   /// or while a change of the role is under way; a prepared one in neither case.
   Place add(OpenUnit unit, Status interrupted);
 
-  /// Ends all units that are not prepared, and any that is added before `resume`: the role changes.
+  /// Ends all units that are not prepared, and any that is added before `resume`: the role changes. Whoever interrupts
+  /// resumes once: as long as one of them has not, no unit is kept.
   void interrupt(ErrorCode why);
   void resume();
   /// Ends all units, and any that is added later: the node stops. Prepared units are found again in the log by the next
@@ -93,7 +94,8 @@ class IdleUnits {
   mutable std::mutex mutex_;
   uint64_t lastId_ = 0;
   std::map<uint64_t, Slot> slots_;
-  Status interruption_;  ///< not OK while the role changes, or the node stops
+  int interruptions_ = 0;  ///< that have not been resumed
+  Status interruption_;    ///< not OK while the role changes, or the node stops
   bool stopping_ = false;
 };
 

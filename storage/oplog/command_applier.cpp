@@ -18,8 +18,9 @@ namespace {
 std::string_view databaseOf(const LoggedOperation& operation) { return operation.ns.substr(0, operation.ns.find('.')); }
 
 Status notThere(const LoggedOperation& operation, std::string_view name) {
-  return {ErrorCode::kNamespaceNotFound, "the data of this node are not those of the log: there is no " +
-                                             std::string(databaseOf(operation)) + "." + std::string(name)};
+  return {ErrorCode::kNamespaceNotFound, std::string("the data of this node are not those of the log: there is no ") +
+                                             (operation.uuid ? "" : "view ") + std::string(databaseOf(operation)) +
+                                             "." + std::string(name)};
 }
 
 /// As the catalog has stored it on the primary.
@@ -65,7 +66,9 @@ StatusWith<CollectionPtr> OperationApplier::target(RecoveryUnit& unit, const Log
                                                    std::string_view name) const {
   TROUPE_ASSIGN(CatalogView* const view, CatalogView::open(catalog_, unit));
   if (operation.uuid) return view->find(*operation.uuid);
-  return view->find(Namespace(databaseOf(operation), name));
+  // Views alone have no UUID. A collection of that name has come later, and its documents may not be in the log.
+  TROUPE_ASSIGN(CollectionPtr named, view->find(Namespace(databaseOf(operation), name)));
+  return named && named->isView() ? std::move(named) : nullptr;
 }
 
 Status OperationApplier::applyCommand(RecoveryUnit& unit, const LoggedOperation& operation,

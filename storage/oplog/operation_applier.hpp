@@ -75,7 +75,8 @@ class OperationApplier {
   Status buildIndex(RecoveryUnit& unit, const LoggedOperation& operation, const LoggedCreateIndex& create) const;
   Status commitBuild(RecoveryUnit& unit, const LoggedOperation& operation, const LoggedIndexBuild& build) const;
 
-  /// The collection that an operation is about: by its UUID, views by their name. Null when there is none.
+  /// The collection that an operation is about: by its UUID, or a view by its name. Null when there is none, also where
+  /// a collection has the name of the view.
   StatusWith<CollectionPtr> target(RecoveryUnit& unit, const LoggedOperation& operation, std::string_view name) const;
   /// In a replay: the name that the command gives is made free, in a unit of work of its own. A collection that holds
   /// it waits under a temporary name for the later entry that creates, renames or drops it.

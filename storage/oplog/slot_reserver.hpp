@@ -66,8 +66,8 @@ class SlotReserver {
   Slots reserveBeforeAll(int64_t term);
   /// Nothing up to `time` is handed out any more: it was seen on another node. The clock moves, not the log.
   void advanceTo(bson::Timestamp time);
-  /// The log ends at `time`: found so at a start, or cut off there by a rollback, after which later times may be handed
-  /// out again. Moves the visibility point too, also back. Nothing may be open (BrokenInvariant), nor a unit of work be
+  /// The log ends at `time`: found so at a start, or cut off there by a rollback. The clock does not go back with it.
+  /// Moves the visibility point too, also back. Nothing may be open (BrokenInvariant), nor a unit of work be
   /// ending: the caller is alone, or holds the global lock exclusively, which operations give back after their slots.
   void resetTo(bson::Timestamp time);
 

@@ -64,7 +64,9 @@ StatusWith<ReplicatedUnit*> ReplicatedUnit::enter(RecoveryUnit& unit) {
   // Another operation may have taken the unit up by then.
   unit.onCommit([entered, &unit](auto) {
     for (SlotReserver::Slots& slots : entered->slots_) slots.markWritten();
-    if (entered->last_ != OpTime{}) unit.operation()->setLastOpTime(entered->last_);
+    // The entry of a prepared unit's decision comes later than its own, and is noted by the time it is decided.
+    OperationContext& operation = *unit.operation();
+    operation.setLastOpTime(std::max(operation.lastOpTime(), entered->last_));
   });
   return entered;
 }

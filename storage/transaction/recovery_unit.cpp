@@ -167,9 +167,16 @@ Status RecoveryUnit::commitUnit() {
     rollbackUnit();
     return {ErrorCode::kIllegalOperation, "an inner unit of work was rolled back"};
   }
-  if (Status status = runPreCommit(); !status.isOK()) {
+  Status ready;
+  try {
+    ready = runPreCommit();
+  } catch (...) {  // a broken invariant ends an actor, not the node: what was begun is undone
     rollbackUnit();
-    return status;
+    throw;
+  }
+  if (!ready.isOK()) {
+    rollbackUnit();
+    return ready;
   }
   // Nothing was touched: there is nothing to commit, but the handlers run.
   return finishCommit(active_ ? session_->commit() : Status::OK());

@@ -383,6 +383,8 @@ Status Validator::State::repair(RecoveryUnit& unit) {
   if (result.valid || !readable) return Status::OK();
   WriteUnitOfWork work(unit);
   for (const auto& [id, size] : corrupt) TROUPE_TRY(collection->records().remove(unit, id, size));
+  if (!corrupt.empty())
+    for (WriteObserver* observer : collection->observers()) TROUPE_TRY(observer->onRepair(unit, *collection));
   for (const auto& entry : extra) {
     TROUPE_ASSIGN(const bool removed, indexes[entry.index]->access->removeRow(unit, entry.key.key, entry.id));
     findings(entry.index).keysRemoved += removed;

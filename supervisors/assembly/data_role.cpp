@@ -37,6 +37,7 @@ DataRole::DataRole(server::ServerContext& server, std::shared_ptr<replication::S
       leavesLog_(std::move(leavesLog)),
       writes_(std::make_shared<replication::PrimaryProgress>(
           *server.operations.replicated, *server.progress, [&server](const OpTime& newest) {
+            server.progress->dates().note(newest.timestamp, {server::wallMillis(server)});
             server.flow->noteWritten(newest, server.node.environment().coarseNow());
           })) {}
 
@@ -131,13 +132,9 @@ Task<void> DataRole::lead(int64_t term) {
   if (cleaned) server_.node.tell(server_.node.address(replication::kTopologyPath), local(replication::DrainDone{term}));
 }
 
-/// The clock does not go back with the log: it may have seen later times.
 void DataRole::beginTerm(int64_t term) {
   leavesLog_();
-  storage::SlotReserver& slots = server_.operations.replicated->slots;
-  const bson::Timestamp clock = slots.newest();
-  slots.resetTo(server_.progress->applied().timestamp);
-  slots.advanceTo(clock);
+  server_.operations.replicated->slots.resetTo(server_.progress->applied().timestamp);
   term_ = term;
   writes_->begin(term);
 }
@@ -146,9 +143,8 @@ Task<Status> DataRole::noteBeginning() {
   const bool complete = !holdsReplicatedData(server_.catalog.unguarded());
   storage::OperationContext operation(server_.operations);
   CollectionWriter writer(server_.writes, operation);
-  TROUPE_CO_TRY(co_await writer.note(
-      bson::doc("msg", complete ? "initiating set" : "initiating set over data that are not in this log")));
-  co_return beginHistory(server_.engine, *server_.oplog, server_.storageSessions);
+  co_return co_await writer.note(
+      bson::doc("msg", complete ? "initiating set" : "initiating set over data that are not in this log"));
 }
 
 /// A primary that cannot write, the cache being full, say, tries for as long as it leads: its followers see it and
@@ -164,6 +160,7 @@ Task<bool> DataRole::untilNoted(int64_t term) {
 
 Task<Status> DataRole::noteTerm(int64_t term) {
   if (server_.progress->applied() == OpTime{}) TROUPE_CO_TRY(co_await noteBeginning());
+  TROUPE_CO_TRY(beginHistory(server_.engine, *server_.oplog, server_.storageSessions));
   storage::OperationContext operation(server_.operations);
   operation.setWriteTerm(term);
   operation.setPriority(storage::AdmissionPriority::kImmediate);  // LCK-020: an election waits for it

@@ -40,7 +40,9 @@ Task<Status> rollBack(server::ServerContext* server, std::shared_ptr<RollbackTur
   server->node.tell(server->node.address(replication::kRollbackPath), local(replication::Diverged{std::move(source)}));
   co_await ended;
   if (!turn->takeCopyAnew()) co_return Status::OK();
-  co_return co_await copyData(&server->node);
+  const Status copied = co_await copyData(&server->node);
+  if (copied == ErrorCode::kNodeNotFound) co_return Status::OK();  // the next source finds that it has diverged
+  co_return copied;
 }
 
 void endCatchUp(server::ServerContext& server, int64_t term) {
@@ -159,8 +161,9 @@ replication::OplogApplier::Parts wireApplier(server::ServerContext& server, Foll
   parts.writer = &following.writer;
   parts.writes = server.operations.replicated;
   parts.memory = &following.applied;
-  parts.applied = [&server](const OpTime& applied) {
+  parts.applied = [&server](const OpTime& applied, bson::Date wall) {
     (void)beginHistory(server.engine, *server.oplog, server.storageSessions);  // tried again with the next batch
+    server.progress->dates().note(applied.timestamp, wall);
     server.progress->noteApplied(applied);
     server.wakeFlusher();
   };
@@ -190,8 +193,9 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
     return rollBack(&server, turn, std::move(source));
   };
   parts.initialSync = [node = &server.node] { return copyData(node); };
-  parts.setMaintenance = [node = &server.node](bool on) {
-    return askTopology(node, local(replication::Maintenance{on}));
+  parts.setMaintenance = [node = &server.node, tooStale = following.isTooStale](bool on) {
+    *tooStale = on;
+    return askTopology(node, local(replication::Maintenance{.on = on, .tooStale = true}));
   };
   parts.endCatchUp = [&server](int64_t term) { endCatchUp(server, term); };
   parts.observe = [&server](const auto& now, const auto&) { noteSource(server, replication::syncSourceOf(now)); };
@@ -212,6 +216,7 @@ void wireFollowing(server::ServerContext& server, Following& following, replicat
     followAgain(server.node, following);
     following.rollbackTurn->ended();
   };
+  rollback.over = [&following](const replication::RollbackSummary& done) { following.rolledBack.note(done); };
   rollback.copyAnew = [&server, turn = following.rollbackTurn](const OpTime& committed) -> StatusWith<bool> {
     TROUPE_ASSIGN(const auto copied,
                   replication::endOfCopy(server.catalog.unguarded(), {.sessions = server.storageSessions}));

@@ -49,12 +49,15 @@ struct Following {
   replication::ApplierMemory applied;
   std::shared_ptr<replication::FetcherState> fetching;
   replication::FetchFigures fetched;
+  replication::RollbackFigures rolledBack;
   replication::FlowControlState flow;
-  const replication::MemberFigures figures{buffer, applied.figures, fetched};
+  const replication::MemberFigures figures{buffer, applied.figures, fetched, rolledBack};
   /// An initial sync has begun and not ended, in this life of the process or the one before.
   const std::shared_ptr<std::atomic<bool>> isCopying = std::make_shared<std::atomic<bool>>(false);
   /// A rollback has entered its state and not ended.
   const std::shared_ptr<std::atomic<bool>> isRollingBack = std::make_shared<std::atomic<bool>>(false);
+  /// The fetcher has found that nobody has what this member lacks.
+  const std::shared_ptr<std::atomic<bool>> isTooStale = std::make_shared<std::atomic<bool>>(false);
   const std::shared_ptr<RollbackTurn> rollbackTurn = std::make_shared<RollbackTurn>();
 };
 

@@ -29,7 +29,7 @@ replication::InitialSyncParts wireInitialSync(server::ServerContext& server,
   parts.log = &server.log;
   parts.candidates = sourceCandidates(server);
   parts.setState = [&server, copying = following.isCopying](bool on) {
-    if (on) *copying = true;
+    *copying = on;
     return askTopology(&server.node, local(replication::CopyingData{on}));
   };
   parts.stopFollowing = [&server, &following] { return stopFollowing(&server.node, &following); };

@@ -201,15 +201,12 @@ Status NodeAssembly::Parts::openStorage() {
   hooks.makeFilter = makeFilter;
   hooks.random = random;
   hooks.nowMillis = [this] { return wallMillisOf(*environment); };
-  hooks.observers = {&userChanges, &cappedWaiters, &removals};
+  hooks.observers = {&userChanges, &cappedWaiters, &profiler, &removals};
   hooks.observers.insert(hooks.observers.end(), options.observers.begin(), options.observers.end());
   if (replicated)
     hooks.observers.insert(hooks.observers.end(), {&signingKeys, &settings, &sessionCatalog, &oplogWriter});
-  TROUPE_ASSIGN(unloggedChanges, guardLeftData(*engine, parameters, replicated != nullptr));
-  if (unloggedChanges) {
-    hooks.observers.push_back(unloggedChanges.get());
-    TROUPE_TRY(unloggedChanges->noteRepair(*engine, damagedTables));
-  }
+  TROUPE_ASSIGN(unloggedChanges, guardLeftData(*engine, parameters, replicated != nullptr, damagedTables));
+  if (unloggedChanges) hooks.observers.push_back(unloggedChanges.get());
   hooks.replicated = options.replicated;
   hooks.repair = options.repair;
   hooks.keepUnreferenced = std::ranges::any_of(damagedTables, storage::DurableCatalog::isIdent);

@@ -114,16 +114,20 @@ void takeSizeOfLog(storage::OplogStore& oplog, const storage::Collection& shown,
 }
 
 StatusWith<std::unique_ptr<storage::UnloggedChanges>> guardLeftData(storage::Engine& engine,
-                                                                    server::Parameters& parameters, bool isMember) {
+                                                                    server::Parameters& parameters, bool isMember,
+                                                                    const std::set<std::string>& damaged) {
   if (isMember) {
     TROUPE_TRY(storage::UnloggedChanges::checkNone(engine));
     return std::unique_ptr<storage::UnloggedChanges>();
   }
   TROUPE_ASSIGN(const bool haveOthers, storage::UnloggedChanges::isMembersDirectory(engine));
-  if (!haveOthers) return std::unique_ptr<storage::UnloggedChanges>();
+  const bool lostLog = damaged.contains(std::string(storage::OplogStore::kIdent));
+  if (!haveOthers && !lostLog) return std::unique_ptr<storage::UnloggedChanges>();
   parameters.ttlMonitorEnabled = false;
   parameters.disableLogicalSessionCacheRefresh = true;
-  return storage::UnloggedChanges::open(engine);
+  TROUPE_ASSIGN(auto changes, storage::UnloggedChanges::open(engine));
+  TROUPE_TRY(changes->noteRepair(engine, damaged));
+  return changes;
 }
 
 Status cutBehindHoles(storage::Catalog& catalog, storage::OplogStore& oplog, bson::Timestamp end,

@@ -39,9 +39,10 @@ void takeSizeOfLog(storage::OplogStore& oplog, const storage::Collection& shown,
 /// A member's directory keeps the data of its set, or says that it does not: `isMember`, the directory is refused if
 /// they were changed without the set (UnloggedChanges::checkNone). Of a node that stands alone over such data: what is
 /// to hear of its changes, and from now on the node changes nothing by itself (expiry, records of sessions); null over
-/// data of its own. *Blocks.*
+/// data of its own. `damaged`: what a repair has found. *Blocks.*
 StatusWith<std::unique_ptr<storage::UnloggedChanges>> guardLeftData(storage::Engine& engine,
-                                                                    server::Parameters& parameters, bool isMember);
+                                                                    server::Parameters& parameters, bool isMember,
+                                                                    const std::set<std::string>& damaged);
 
 /// Cuts off what a kill has left behind the end of the log without holes (REC-005): others may have what is missing in
 /// it.

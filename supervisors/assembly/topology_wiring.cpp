@@ -131,6 +131,7 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
     return *copying || lacksData(now, server.progress->applied());
   };
   topology.rollsBack = [rollingBack = following.isRollingBack] { return rollingBack->load(); };
+  topology.isTooStale = [tooStale = following.isTooStale] { return tooStale->load(); };
   topology.adopted = [&server](const machines::Snapshot<replication::Topology>& now) {
     server.progress->setRole({now.document.config.value_or(replication::ReplicaSetConfig{}), now.document.self,
                               now.memory.term, leads(now.memory.phase)});

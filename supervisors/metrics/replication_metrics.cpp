@@ -20,12 +20,14 @@ MetricSet::Labels with(const MetricSet::Labels& set, const std::string& label, s
   return labels;
 }
 
-double seconds(const OpTime& time) { return static_cast<double>(time.timestamp.seconds); }
-/// Of two times of the log; never negative.
-double behind(const OpTime& newest, const OpTime& time) { return std::max(0.0, seconds(newest) - seconds(time)); }
+/// Seconds between two entries; never negative.
+double behind(const EntryDates& dates, const OpTime& newest, const OpTime& time) {
+  return std::max(0.0, dates.secondsOf(newest) - dates.secondsOf(time));
+}
 
 /// Members that hold no data, or were never heard of, have no lag.
 void addLags(MetricSet& m, const server::ServerContext& server, const OpTime& own, const MetricSet::Labels& set) {
+  const EntryDates& dates = server.progress->dates();
   const auto known = replication::candidatesOf(*server.membership->view(), server.progress->positions(), 0);
   OpTime newest = own;
   for (const auto& member : known.members) newest = std::max(newest, member.applied);
@@ -36,11 +38,11 @@ void addLags(MetricSet& m, const server::ServerContext& server, const OpTime& ow
   if (own != OpTime())
     m.gauge("troupe_replica_lag_seconds",
             "by how much this member is behind the newest entry that it knows of, beyond its secondaryDelaySecs",
-            std::max(0.0, behind(newest, own) - wanted), set);
+            std::max(0.0, behind(dates, newest, own) - wanted), set);
   const auto of = [&](const std::string& member, const OpTime& applied) {
     if (applied == OpTime()) return;
     m.gauge("troupe_replica_member_lag_seconds", "by how much a member is behind, as this one knows",
-            behind(newest, applied), with(set, "member", member));
+            behind(dates, newest, applied), with(set, "member", member));
   };
   of(server.membership->self(), own);
   for (const auto& member : known.members) of(member.host, member.applied);
@@ -48,15 +50,19 @@ void addLags(MetricSet& m, const server::ServerContext& server, const OpTime& ow
 
 void addPositions(MetricSet& m, const server::ServerContext& server, const MetricSet::Labels& set) {
   const auto times = server.progress->times();
+  const EntryDates& dates = server.progress->dates();
+  m.gauge("troupe_replica_time_ahead_seconds",
+          "how far the time of the newest entry is ahead of the clock of the node that wrote it",
+          static_cast<double>(dates.aheadMillis()) / 1000, set);
   const auto position = [&](const char* what, const OpTime& time) {
     m.gauge("troupe_replica_position_seconds", "time of the newest entry that is applied, durable or committed",
-            seconds(time), with(set, "what", what));
+            dates.secondsOf(time), with(set, "what", what));
   };
   position("applied", times.applied);
   position("durable", times.durable);
   position("committed", times.commitPoint);
   m.gauge("troupe_replica_commit_lag_seconds", "by how much the commit point is behind what this member has applied",
-          behind(times.applied, times.commitPoint), set);
+          behind(dates, times.applied, times.commitPoint), set);
   addLags(m, server, times.applied, set);
 }
 
@@ -87,6 +93,15 @@ void addFollowing(MetricSet& m, const replication::MemberFigures& figures, const
           static_cast<double>(buffer.maxBytes), set);
 }
 
+void addRollbacks(MetricSet& m, const replication::RollbackFigures::Values& rolledBack, const MetricSet::Labels& set) {
+  m.counter("troupe_replica_rollbacks_total", "rollbacks that this process has carried out",
+            static_cast<double>(rolledBack.rollbacks), set);
+  m.counter("troupe_replica_rolled_back_entries_total", "entries of the log that they have taken back",
+            static_cast<double>(rolledBack.entries), set);
+  m.counter("troupe_replica_rollback_saved_documents_total", "documents that they have kept in files",
+            static_cast<double>(rolledBack.savedDocuments), set);
+}
+
 void addFlowControl(MetricSet& m, server::ServerContext& server, const MetricSet::Labels& set) {
   const replication::FlowDecision last = server.flow->last();
   const storage::FlowTickets& tickets = server.admission.flow();
@@ -112,7 +127,10 @@ void addLog(MetricSet& m, const storage::OplogStore& oplog, const MetricSet::Lab
 void addReplicationMetrics(MetricSet& metrics, server::ServerContext& server) {
   const MetricSet::Labels set{{"set", server.membership->setName()}};
   addPositions(metrics, server, set);
-  if (server.following) addFollowing(metrics, *server.following, set);
+  if (server.following) {
+    addFollowing(metrics, *server.following, set);
+    addRollbacks(metrics, server.following->rolledBack.get(), set);
+  }
   addFlowControl(metrics, server, set);
   addLog(metrics, *server.oplog, set);
 }

@@ -58,6 +58,9 @@ class Rollback(unittest.TestCase):
             saved = [d for f in parted.old.dbpath.glob("rollback/*/removed.*.bson") for d in bson.decode_all(f.read_bytes())]
             self.assertEqual({d["_id"] for d in saved if isinstance(d["_id"], str)}, {f"alone {i}" for i in range(20)})
             self.assertEqual(sorted(d["_id"] for d in saved if d.get("alone")), list(range(10)))
+            told = parted.old.metrics()["metrics"]["repl"]["rollback"]
+            self.assertEqual((told["count"], told["savedDocuments"]), (1, len(saved)))
+            self.assertGreater(told["undoneEntries"], 5)
             # It may lead again.
             parted.old.command("replSetStepUp")
             self.assertTrue(eventually(parted.old.is_primary), parted.old.log_tail(30))

@@ -2,6 +2,8 @@
 import json
 import unittest
 
+from pymongo.errors import OperationFailure
+
 from replica_set_support import MAJORITY, Member, Set, client_of, documents_of
 from support import SLOWNESS, eventually, free_port, run_server
 
@@ -134,6 +136,52 @@ class Start(unittest.TestCase):
             with self.assertRaises(AssertionError):
                 member.start()
             self.assertIn("changed while it ran without --replSet, first by a repair", member.log())
+
+    def test_a_directory_whose_journal_was_cut_is_refused(self):
+        with Set(1) as group:
+            member = group.initiate()
+            self.fill(group, 3000)
+            member.kill()
+            log = sorted((member.dbpath / "journal").glob("WiredTigerLog.*"))[-1]
+            with log.open("r+b") as file:
+                file.seek(len(log.read_bytes().rstrip(b"\0")) // 2)
+                file.write(b"X" * 256)
+            code, said = run_server("--repair", "--dbpath", str(member.dbpath), "--port", str(member.port), timeout=120)
+            self.assertEqual(code, 0, said)
+            with self.assertRaises(AssertionError):
+                member.start()
+            self.assertIn("changed while it ran without --replSet, first by a repair", member.log())
+
+    def test_a_member_that_leaves_its_set_for_good_is_a_node_of_its_own(self):
+        with Set(1) as group:
+            member = group.initiate()
+            self.fill(group, 100)
+            with member.client() as client:
+                for drop in (lambda: client.local.command("drop", "oplog.rs"), lambda: client.drop_database("local")):
+                    with self.assertRaisesRegex(OperationFailure, "only the server writes it|prohibited"):
+                        drop()
+            self.assertEqual(member.stop(), 0)
+            at = member.options.index("--replSet")
+            del member.options[at:at + 2]
+            member.start()
+            with member.client() as client:
+                client.app.items.insert_one({"_id": "mine"})
+                with self.assertRaisesRegex(OperationFailure, "only the server writes it"):
+                    client.local.command("drop", "oplog.rs")
+                client.drop_database("local")
+            member.kill()
+            self.assertNotIn(22148, [line["id"] for line in self.start_again(member)])
+            self.assertEqual(member.command("getParameter", ttlMonitorEnabled=1)["ttlMonitorEnabled"], True)
+            with member.client() as client:
+                self.assertNotIn("oplog.rs", client.local.list_collection_names())
+                self.assertEqual(client.app.items.count_documents({}), 101)
+            self.assertEqual(member.stop(), 0)
+            member.options += ["--replSet", "others"]
+            member.start()
+            member.command("replSetInitiate", {"_id": "others", "members": [{"_id": 0, "host": member.name}]})
+            self.assertTrue(eventually(member.is_primary), "it founds a set over the data that it has")
+            with member.client() as client:
+                self.assertEqual(client.app.items.count_documents({}), 101)
 
     def test_a_directory_that_is_opened_without_its_set_says_so(self):
         warning = 22148

@@ -24,6 +24,13 @@ TEST(InitialSyncModel, WhereNothingFailsThereIsOneAttempt) {
   EXPECT_TRUE(report.clean()) << report;
 }
 
+TEST(InitialSyncModel, AMemberWithDataKeepsThemUntilThereIsASource) {
+  Model model = initialSyncs({.hasData = true});
+  model.faults = {.crashes = 1};
+  const Report report = check(model);
+  EXPECT_TRUE(report.clean()) << report;
+}
+
 TEST(InitialSyncModel, AfterARollbackOfItsSourceItTriesAnother) {
   const Model model = initialSyncWithASecondAttempt();
   const Report report = check(model);

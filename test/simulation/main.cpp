@@ -51,7 +51,8 @@ class Runner {
     for (const auto& [error, count] : refused_) fmt::print(", {} {}", count, error);
     fmt::print("\n");
     const bool allFired = tellOfSites();
-    return failed_.empty() && (allFired || !options_.everySite) ? kClean : kBroken;
+    const bool allSeen = tellOfStates(scenarios);
+    return failed_.empty() && allSeen && (allFired || !options_.everySite) ? kClean : kBroken;
   }
 
  private:
@@ -70,6 +71,27 @@ class Runner {
     return silent.empty();
   }
 
+  /// A scenario in which what it was made for does not happen proves nothing. A few seeds may miss it by chance.
+  bool tellOfStates(const std::vector<Scenario>& scenarios) const {
+    constexpr uint64_t kEnough = 5;
+    bool allSeen = true;
+    std::map<std::string, uint64_t> all;
+    for (const Scenario& scenario : scenarios) {
+      const auto found = seen_.find(scenario.file);
+      if (found == seen_.end()) continue;
+      for (const auto& [state, count] : found->second.states) all[state] += count;
+      for (const std::string& state : scenario.states) {
+        if (found->second.seeds < kEnough || found->second.states.contains(state)) continue;
+        allSeen = false;
+        fmt::print("FAILED  {}: in {} seeds no member was ever in {}\n", scenario.name, found->second.seeds, state);
+      }
+    }
+    if (!all.empty()) fmt::print("members came to be:");
+    for (const auto& [state, count] : all) fmt::print(" {} {}", state, count);
+    if (!all.empty()) fmt::print("\n");
+    return allSeen;
+  }
+
   bool runSeed(const Scenario& scenario, uint64_t seed) {
     std::string tail;
     const size_t keep = options_.traceFile.empty() ? options_.lines : 0;
@@ -79,6 +101,9 @@ class Runner {
     });
     add(first);
     ++done_;
+    Seen& seen = seen_[scenario.file];
+    ++seen.seeds;
+    for (const auto& [state, count] : first.states) seen.states[state] += count;
     if (!first.broken.empty()) return report(scenario, seed, first.broken, tail);
     if (options_.once) return true;
     const RunOutcome second = runScenario(scenario, seed, 1);
@@ -137,6 +162,12 @@ class Runner {
   int64_t terms_ = 0;
   std::map<std::string, uint64_t> refused_;
   SiteCounts sites_;
+  /// What the seeds of a scenario have seen.
+  struct Seen {
+    uint64_t seeds = 0;
+    std::map<std::string, uint64_t> states;
+  };
+  std::map<std::string, Seen> seen_;
   std::vector<std::string> failed_;
 };
 

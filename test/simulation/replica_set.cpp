@@ -126,6 +126,9 @@ void ReplicaSet::observe(const std::string& node, const Seen& now) {
     Topology::facts(node, now, *facts_);
   const bool hasData = is.founder || !member.progress || member.progress->applied() != OpTime{};
   if (!hasData && stateOf(now) == replication::MemberState::kSecondary) without_ = node;
+  const auto state = stateOf(now);
+  if (!member.runs || state != stateOf(before))
+    ++states_[std::string(machines::EnumNames<replication::MemberState>::name(state))];
   before = now;
   moved_ = true;
   worldIsOld_ |= !std::exchange(member.runs, true);

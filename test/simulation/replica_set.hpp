@@ -32,6 +32,7 @@ class ReplicaSet final : public Subject {
   void watch(Simulation& cluster) override;
   std::unique_ptr<Workload> workload(Simulation& cluster, uint64_t seed) override;
   int64_t progress() const override;
+  std::map<std::string, uint64_t> states() const override { return states_; }
   void calm(Simulation& cluster) override;
 
   void configure(const std::string& node, supervisors::AssemblyOptions& options) override;
@@ -78,6 +79,7 @@ class ReplicaSet final : public Subject {
   SetWorkload* workload_ = nullptr;  ///< the run's
   std::unique_ptr<LogAudit> logs_;   ///< of a scenario that writes documents, once all faults have ended
   machines::Facts* facts_ = nullptr;
+  std::map<std::string, uint64_t> states_;  ///< how often each was come to
   bool moved_ = false, worldIsOld_ = true;
   std::string forgotten_;  ///< what a node knew, and no longer does
   std::string without_;    ///< a member that passes for a secondary and has no data

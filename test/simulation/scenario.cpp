@@ -170,6 +170,7 @@ SiteSpec readSites(TableReader table) {
 
 void readCheck(TableReader table, const InvariantNames& known, Scenario& scenario) {
   scenario.invariants = table.texts("invariants");
+  scenario.states = table.texts("states");
   const auto& names = known(scenario.topology.kind);
   for (const std::string& name : scenario.invariants)
     if (std::find(names.begin(), names.end(), name) == names.end())

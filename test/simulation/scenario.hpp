@@ -122,6 +122,7 @@ struct Scenario {
   std::vector<FaultSpec> faults;
   std::optional<SiteSpec> sites;        ///< none: no site fires
   std::vector<std::string> invariants;  ///< to be checked; empty: all
+  std::vector<std::string> states;      ///< of members, which at least one of its seeds has to see
   Duration faultsEndAfter = std::chrono::seconds(60);
   Duration convergeWithin = std::chrono::seconds(30);
 

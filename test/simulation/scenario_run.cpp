@@ -39,6 +39,7 @@ RunOutcome runScenario(const Scenario& scenario, uint64_t seed, size_t keepEvent
   SiteFaults sites(scenario, cluster, seed);
   workload = subject->workload(cluster, seed);
   if (!workload->prepare(std::chrono::seconds(60))) cluster.fail("it was never ready");
+  const std::map<std::string, uint64_t> atFirst = subject->states();
   faults.begin();
   sites.begin();
   workload->begin();
@@ -62,6 +63,9 @@ RunOutcome runScenario(const Scenario& scenario, uint64_t seed, size_t keepEvent
   outcome.tally = workload->tally();
   outcome.sites = sites.fired();
   outcome.progress = subject->progress();
+  outcome.states = subject->states();
+  for (const auto& [state, count] : atFirst) outcome.states[state] -= count;
+  std::erase_if(outcome.states, [](const auto& state) { return state.second == 0; });
   return outcome;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct RunOutcome {
   Duration simulated{};
   Tally tally;
   SiteCounts sites;
+  std::map<std::string, uint64_t> states;  ///< how often a node came to be in one, once all was ready
 };
 
 /// Runs a scenario once: the cluster is made ready, faults strike until it is time, then it has to come together and to

@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +23,8 @@ class Subject : public Program {
   /// Empty if it has come together; else what is missing.
   virtual std::string whyNotConverged() = 0;
   virtual int64_t progress() const = 0;
+  /// How often a node came to be in a state, by its name.
+  virtual std::map<std::string, uint64_t> states() const { return {}; }
 };
 
 /// The program of the scenario. The scenario outlives it.

@@ -83,14 +83,15 @@ TEST_F(TopologyActorTest, HelloAndStatusTellWhatTheSetKnows) {
   ASSERT_NE(primary, "");
   cluster.run(5s);
   bson::Builder hello;
-  appendHello(hello, members.membership("n3:1"), *members.view("n3:1"), {}, true);
+  appendHello(hello, members.membership("n3:1"), *members.view("n3:1"), {}, EntryDates(), true);
   const bson::Document shown = hello.finish();
   EXPECT_EQ(shown["setName"].toStringOr(), "rs");
   EXPECT_EQ(shown["primary"].toStringOr(), primary);
   EXPECT_EQ(shown["me"].toStringOr(), "n3:1");
   EXPECT_EQ(bson::View(shown["hosts"].asArray()).count(), 3);
   bson::Builder status;
-  appendStatus(status, members.membership("n3:1"), *members.view("n3:1"), {}, cluster.life("n3:1").time().wallNow(), 5);
+  appendStatus(status, members.membership("n3:1"), *members.view("n3:1"), {}, EntryDates(),
+               cluster.life("n3:1").time().wallNow(), 5);
   const bson::Document told = status.finish();
   int healthy = 0;
   const bson::View other = told["members"].asArray()["0"].asDocument();

@@ -19,15 +19,35 @@ Model memberThatCopies() {
   return model;
 }
 
+Model memberThatWasTooStale() {
+  Model model = initialSyncs({.hasData = true});
+  model.faults = {.crashes = 1};
+  return model;
+}
+
 template <class E>
 std::function<std::shared_ptr<void>()> onSync(SyncStep (*change)(const SyncReal&, const SyncNow&, const E&)) {
   return [change] { return planted(Mutation<InitialSync>::template on<E>(change)); };
 }
 
-SyncStep beginsWithoutAMark(const SyncReal& real, const SyncNow& now, const replication::BeginInitialSync& e) {
+SyncStep marksBeforeThereIsASource(const SyncReal& real, const SyncNow& now, const replication::BeginInitialSync& e) {
+  SyncStep step = real(now, e);
+  step.document = now.document;
+  step.document->isUnderWay = true;
+  return step;
+}
+
+SyncStep copiesWithoutAMark(const SyncReal& real, const SyncNow& now, const replication::Candidates& e) {
   SyncStep step = real(now, e);
   if (step.document) step.document->isUnderWay = false;
   return step;
+}
+
+SyncStep goesBackToNothing(const SyncReal& real, const SyncNow& now, const replication::Candidates& e) {
+  SyncNow blind = now;
+  blind.document.isUnderWay = false;
+  blind.memory.looks = InitialSync::kMostLooks - 1;
+  return real(blind, e);
 }
 
 SyncStep leavesOldData(const SyncReal& real, const SyncNow& now, const replication::DataReset& e) {
@@ -81,8 +101,12 @@ SyncStep passesOverAnAttempt(const SyncReal&, const SyncNow&, const replication:
 std::vector<Mutant> initialSyncMutants() {
   using namespace replication;
   return {
-      {"initial sync", "it begins without a mark", "that a start would take for whole", memberThatCopies,
-       onSync<BeginInitialSync>(beginsWithoutAMark)},
+      {"initial sync", "it copies without a mark", "that a start would take for whole", memberThatCopies,
+       onSync<Candidates>(copiesWithoutAMark)},
+      {"initial sync", "the mark comes before the source", "without a source to copy", memberThatCopies,
+       onSync<BeginInitialSync>(marksBeforeThereIsASource)},
+      {"initial sync", "it goes back when its data have gone", "to data that are not there", memberThatWasTooStale,
+       onSync<Candidates>(goesBackToNothing)},
       {"initial sync", "old data stay", "beside what was there before", memberThatCopies,
        onSync<DataReset>(leavesOldData)},
       {"initial sync", "a log that ends before it began is believed", "ends before the copy was made", memberThatCopies,

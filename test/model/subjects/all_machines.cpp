@@ -112,7 +112,8 @@ Sample initialSync() {
     return std::string(hasItsData(world) ? "it has its data" : "it has none");
   };
   sample.without = {{"failed", "ten attempts would have to fail; see its model"},
-                    {"idle", "it finds the mark of an earlier life; see the tests of the machine"}};
+                    {"idle", "it finds the mark of an earlier life; see the tests of the machine"},
+                    {"returning", "it has no data to go back to; see its model"}};
   return sample;
 }
 

@@ -61,8 +61,9 @@ void endsOfOtherActions(Model& model) {
   using Events = std::vector<Fetching::Event>;
   model.comesOf<Fetching, EndFetch>([](const NodeName&, const EndFetch&) { return Events{FetchIsOver{}}; });
   model.comesOf<Fetching, RollBack>([](const NodeName&, const RollBack&) { return Events{RollbackEnded{}}; });
-  model.comesOf<Fetching, NeedInitialSync>(
-      [](const NodeName&, const NeedInitialSync&) { return Events{InitialSyncEnded{}}; });
+  model.comesOf<Fetching, NeedInitialSync>([](const NodeName&, const NeedInitialSync&) {
+    return Events{InitialSyncEnded{}, InitialSyncGivenUp{}};
+  });
 }
 
 }  // namespace

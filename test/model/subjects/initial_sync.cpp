@@ -41,7 +41,9 @@ void endsOfSyncActions(Model& model, bool fails) {
   gives<MakeDataSafe>(model, {DataSafe{}}, fails);
   gives<EndAttempt>(model, {AttemptEnded{}}, false);
   gives<LeaveStartup>(model, {StartupLeft{}}, false);
-  // A crash before the mark is durable leaves a member that was never told: its fetcher asks again.
+  gives<KeepData>(model, {DataKept{}}, false);
+  // A crash before the mark is durable leaves a member that was never told, or has its data: its fetcher asks again, or
+  // an operator does.
   model.goal("it has its data, has given up, or has not begun", [](const machines::World& world) {
     return hasItsData(world) || world.count<InitialSync>([](const auto& now) {
       const bool hasNotBegun = now.memory.phase == InitialSync::Phase::kIdle && !now.document.isUnderWay;
@@ -63,7 +65,7 @@ bool hasItsData(const machines::World& world) {
 Model initialSyncs(const InitialSyncAnswers& answers) {
   const bool fails = answers.fails;
   Model model;
-  model.machine<InitialSync>("n1", {.isUnderWay = answers.isMarked});
+  model.machine<InitialSync>("n1", {.isUnderWay = answers.isMarked, .attempt = answers.isMarked ? 1 : 0});
   if (!answers.isMarked) model.client<InitialSync>("n1", BeginInitialSync{}, 1);
   endsOfSyncActions(model, fails);
   SyncEvents seen{bothSources()}, ends{EndFound{syncTime(7)}}, fetched{LogFetched{syncTime(8), 1}};
@@ -72,6 +74,11 @@ Model initialSyncs(const InitialSyncAnswers& answers) {
     ends.push_back(EndFound{syncTime(4)});
     fetched.push_back(LogFetched{syncTime(7), 2});
     fetched.push_back(LogFetched{syncTime(6), 1});
+  }
+  if (answers.hasData) {
+    Candidates both = bothSources(), none;
+    both.own = none.own = syncTime(3);
+    seen = {both, none};
   }
   gives<LookForSource>(model, seen, false);
   gives<FindBeginning>(model, {beginningAt(4, 5)}, fails);

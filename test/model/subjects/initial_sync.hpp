@@ -12,6 +12,7 @@ replication::BeginningFound beginningAt(uint32_t fetching, uint32_t applying);
 struct InitialSyncAnswers {
   bool fails = true;      ///< each attempt may fail wherever it is
   bool isMarked = false;  ///< it finds the mark of an earlier life; else it is told to begin, any number of times
+  bool hasData = false;   ///< it is too stale, and may find no source
 };
 /// Its goal: n1 has its data, or has given up.
 Model initialSyncs(const InitialSyncAnswers& answers = {});

@@ -152,6 +152,36 @@ TEST_F(DefaultConcernsTest, AConfigDoesNotChangeTheServersOwn) {
   EXPECT_NE(code(kWithArbiter, "admin"), kIncompatibleConfig) << "now it is known what is wanted";
 }
 
+TEST_F(DefaultConcernsTest, AConfigDoesNotTakeAwayWhatTheyNeed) {
+  const auto config = [](int version, const char* members, const char* modes, bool force = false) {
+    return R"({"replSetReconfig": {"_id": "rs", "version": )" + std::to_string(version) +
+           R"(, "members": [{"_id": 0, "host": "n1:1", "tags": {"dc": "east"}})" + members +
+           R"(], "settings": {"getLastErrorModes": {)" + modes + R"(}}}, "force": )" + (force ? "true}" : "false}");
+  };
+  constexpr const char *kSafe = R"("safe": {"dc": 1})", *kNoVoter = R"(, {"_id": 1, "host": "n2:1", "votes": 0,
+      "priority": 0})";
+  ASSERT_EQ(code(config(2, "", kSafe), "admin"), 0);
+  ASSERT_EQ(set(R"("defaultWriteConcern": {"w": "safe"})"), 0);
+  const bson::Document refused = run(config(3, "", ""), "admin");
+  EXPECT_EQ(refused["code"].toInt64(), kIncompatibleConfig);
+  EXPECT_NE(refused["errmsg"].toStringOr().find("setDefaultRWConcern"), std::string_view::npos);
+  EXPECT_EQ(code(config(3, "", R"("safe": {"dc": 2})"), "admin"), kIncompatibleConfig) << "nor as good as that";
+  EXPECT_EQ(code(config(3, "", R"("safe": {"dc": 1}, "other": {"dc": 1})"), "admin"), 0);
+  ASSERT_EQ(code(config(4, kNoVoter, kSafe, true), "admin"), 0);
+  server.node.advance(1s);
+  ASSERT_EQ(set(R"("defaultWriteConcern": {"w": 2})"), 0);
+  const auto present = run(R"({"replSetGetConfig": 1})", "admin").view().at("config.version").toInt64();
+  const int next = static_cast<int>(present) + 1;
+  EXPECT_EQ(code(config(next, "", kSafe), "admin"), kIncompatibleConfig);
+  const auto log = [this] { return bson::toRelaxedJson(run(R"({"getLog": "global"})", "admin")); };
+  EXPECT_EQ(log().find("does not suit the default"), std::string::npos);
+  EXPECT_EQ(code(config(next, "", kSafe, true), "admin"), 0);
+  EXPECT_NE(log().find("does not suit the default"), std::string::npos);
+  server.node.advance(1s);
+  const auto forced = run(R"({"replSetGetConfig": 1})", "admin").view().at("config.version").toInt64();
+  EXPECT_EQ(code(config(static_cast<int>(forced) + 1, "", ""), "admin"), 0) << "it takes nothing away any more";
+}
+
 TEST_F(DefaultConcernsTest, OutliveTheProcess) {
   ASSERT_TRUE(succeeds(R"({"setDefaultRWConcern": 1, "defaultReadConcern": {"level": "majority"},
                            "writeConcern": {"w": "majority", "j": true}})",

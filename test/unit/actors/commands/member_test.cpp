@@ -189,13 +189,14 @@ TEST_F(MemberTest, ALinearizableCursorIsConfirmedInTheTermOfItsFirstBatch) {  //
 
 TEST_F(MemberTest, ReadsAfterAnEntryOfTheLog) {  // RDC-010
   const auto now = timeOf(insert(1));
-  const auto find = [](bson::Timestamp time, const std::string& more) {
+  const auto find = [](bson::Timestamp time, int term, const std::string& more = "") {
     return R"({"find": "c", "readConcern": {"afterOpTime": {"ts": {"$timestamp": {"t": )" +
-           std::to_string(time.seconds) + R"(, "i": )" + std::to_string(time.increment) + R"(}}, "t": 1}}, )" + more +
-           R"("batchSize": 5})";
+           std::to_string(time.seconds) + R"(, "i": )" + std::to_string(time.increment) + R"(}}, "t": )" +
+           std::to_string(term) + "}}, " + more + R"("batchSize": 5})";
   };
-  EXPECT_EQ(batch(find(now, "")).size(), 1u);
-  EXPECT_EQ(code(find({now.seconds + 50, 1}, R"("maxTimeMS": 20, )")), 50) << "nobody has written it yet";
+  EXPECT_EQ(batch(find(now, 1)).size(), 1u);
+  EXPECT_EQ(code(find(now, 2, R"("maxTimeMS": 20, )")), 50) << "nobody has written it yet";
+  EXPECT_EQ(code(find({now.seconds + 50, 1}, 1)), 72) << "nobody has heard of it";
   EXPECT_EQ(code(R"({"find": "c", "readConcern": {"afterOpTime": {"ts": 1, "t": 1}}})"), 14);
 }
 

@@ -1,6 +1,8 @@
 // profile, and what the profiler records in system.profile.
 #include "actors/server/profiler.hpp"
 #include "messaging/bson/validate.hpp"
+#include "storage/catalog/catalog_operations.hpp"
+#include "storage/transaction/write_unit_of_work.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::commands {
@@ -215,6 +217,25 @@ TEST_F(ProfileTest, EndsWithItsDatabase) {
   server.node.advance(1s);
   EXPECT_TRUE(answers(R"({"profile": -1})", R"({"was": 0})"));
   EXPECT_EQ(count(), -1) << "the record of the drop does not make it again";
+}
+
+// A member carries the drop out as the log says, with no command of its own.
+TEST_F(ProfileTest, EndsWithADatabaseThatAnotherMemberHasDropped) {
+  ASSERT_TRUE(succeeds(R"({"profile": 2})"));
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1}]})"));
+  ASSERT_GE(count(), 1);
+  {
+    storage::OperationContext applier({.sessions = server.storageSessions}, storage::OperationOrigin::kApplier);
+    applier.setWriteMode(storage::WriteMode::kApplied);
+    storage::WriteUnitOfWork work(applier.recoveryUnit());
+    ASSERT_TRUE(storage::dropDatabase(*server.catalog, applier.recoveryUnit(), "test").isOK());
+    EXPECT_TRUE(server.server->profiler.isOn("test")) << "the drop may still be undone";
+    ASSERT_TRUE(work.commit().isOK());
+  }
+  EXPECT_FALSE(server.server->profiler.isOn("test"));
+  ASSERT_TRUE(succeeds(R"({"find": "c"})"));
+  server.node.advance(1s);
+  EXPECT_EQ(count(), -1) << "nothing makes the database again";
 }
 
 TEST_F(ProfileTest, AKeeperThatIsAwayHoldsNobodyUpAndWritesLater) {

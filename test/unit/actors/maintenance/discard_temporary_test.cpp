@@ -1,5 +1,6 @@
 #include "actors/maintenance/discard_temporary.hpp"
 
+#include "actors/maintenance/temporary_cleaner.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
 
@@ -71,6 +72,22 @@ TEST_F(DiscardTemporaryAloneTest, AStartRemovesAllOfThem) {
   EXPECT_FALSE(has(again, {"local", "tmp.agg_out.1"}));
   EXPECT_FALSE(has(again, {"config", "tmp.agg_out.2"}));
   EXPECT_TRUE(has(again, {"local", "kept"}));
+}
+
+TEST_F(DiscardTemporaryTest, APrimaryTriesAgainWhatItsWritersCouldNotRemove) {
+  const Namespace given{"config", "tmp.agg_out.3"};
+  make(given, true);
+  storage::WriteFence& fence = server.server->operations.replicated->fence;
+  const int64_t term = *fence.term();
+  fence.close([] {});
+  server.node.tell(server.node.address(kTemporaryCleanerPath),
+                   local(LeftTemporary{server.catalog->find(given)->uuid()}));
+  server.node.advance(std::chrono::seconds(3));
+  ASSERT_TRUE(has(server, given));
+  fence.open(term);
+  server.node.advance(std::chrono::seconds(2));
+  EXPECT_FALSE(has(server, given));
+  EXPECT_TRUE(has(server, {"config", "tmp.agg_out.2"})) << "its writer may be at work";
 }
 
 TEST_F(DiscardTemporaryTest, ANewPrimaryRemovesWhatIsReplicatedBeforeClientsWrite) {  // ELE-024

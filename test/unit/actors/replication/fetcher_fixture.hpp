@@ -61,9 +61,9 @@ class OplogFetcherTest : public KernelTest {
     parts.observe = [this](const Snapshot<Fetching>& now, const auto&) { seen = now; };
     return parts;
   }
-  Task<Status> noting(std::string what) {
+  Task<Status> noting(std::string what, Status outcome = Status::OK()) {
     notes.push_back(std::move(what));
-    co_return Status::OK();
+    co_return outcome;
   }
   /// This member's newest entry is in nobody's log.
   void haveAnotherHistory() {

@@ -81,7 +81,7 @@ class Follower {
             .writes = &writes,
             .memory = memory.get(),
             .applied =
-                [this](const OpTime& end) {
+                [this](const OpTime& end, bson::Date) {
                   ends.push_back(end);
                   times.applied = end.timestamp;
                 },

@@ -185,6 +185,50 @@ TEST_F(InitialSyncFailureTest, WaitsForASource) {
   expectTheSame();
 }
 
+TEST_F(InitialSyncFailureTest, AMemberWithDataGoesBackToThemWhereNobodyIsASource) {  // ISY-020
+  dataOfAllKinds();
+  begin();
+  finish();
+  expectTheSame();
+  isReachable = false;
+  states.clear();
+  done.reset();
+  answer.reset();
+  begin();
+  for (int i = 0; i < 20; ++i) target->node.advance(1s);
+  EXPECT_EQ(phase(), "idle");
+  EXPECT_THAT(states, ElementsAre("STARTUP2", "stops following", "follows again", "SECONDARY"));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status(), ErrorCode::kNodeNotFound);
+  EXPECT_FALSE(done);
+  EXPECT_THAT(failures, IsEmpty());
+  EXPECT_TRUE(status->toBson({0})["initialSyncEnd"].ok());
+  EXPECT_EQ(contents(*target), contents(source));
+  isReachable = true;
+  onSource(R"({"insert": "more", "documents": [{"_id": 1}]})");
+  begin();
+  finish();
+  expectTheSame();
+}
+
+TEST_F(InitialSyncFailureTest, AStartWithoutASourceFindsTheDataOfBefore) {  // ISY-020
+  dataOfAllKinds();
+  begin();
+  finish();
+  expectTheSame();
+  const std::optional<OpTime> copied = done;
+  isReachable = false;
+  begin();
+  target->node.advance(3s);
+  ASSERT_EQ(phase(), "choosing");
+  startFrom(target->engine->disk());
+  EXPECT_EQ(phase(), "idle") << "nothing was given up";
+  EXPECT_EQ(contents(*target), contents(source));
+  const auto kept = endOfCopy(*target->catalog, {.sessions = target->storageSessions});
+  ASSERT_TRUE(kept.isOK());
+  EXPECT_EQ(*kept, copied);
+}
+
 /// The node dies in that phase.
 class CrashInPhase : public InitialSyncFailureTest, public testing::WithParamInterface<const char*> {};
 
@@ -202,11 +246,16 @@ TEST_P(CrashInPhase, BeginsAnewAndEndsWithTheDataOfTheSource) {  // ISY-002
   ASSERT_TRUE(diskInPhase) << "it was in the phase";
   states.clear();
   startFrom(std::move(*diskInPhase));
-  const bool isOver = std::string_view(GetParam()) == "leaving";
+  const std::string_view died = GetParam();
+  const bool isOver = died == "leaving", hasNotDropped = died == "entering" || died == "choosing";
+  if (hasNotDropped) {
+    EXPECT_EQ(phase(), "idle") << "its fetcher asks again";
+    begin();
+  }
   if (!isOver) {
     finish();
     EXPECT_THAT(states, ElementsAre("STARTUP2", "stops following", "follows again", "SECONDARY"))
-        << "it begins by itself";
+        << "it begins by itself once it has dropped its data";
     expectTheSame();
     startFrom(target->engine->disk());
   }

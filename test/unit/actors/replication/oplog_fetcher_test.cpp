@@ -167,6 +167,24 @@ TEST_F(OplogFetcherTest, WarnsOfDataThatAnOperatorHasReplaced) {
   EXPECT_THAT(written, Contains(Pair(21281, log::Severity::kWarning)));
 }
 
+TEST_F(OplogFetcherTest, AStaleMemberStaysWhatItWasWhereNobodyCouldBeCopied) {
+  for (const char* host : {"p", "s"})
+    members.logs[host].entries.erase(members.logs[host].entries.begin(), members.logs[host].entries.begin() + 6);
+  FetcherParts wanted = parts();
+  wanted.initialSync = [this] { return noting("nobody to copy", Status(ErrorCode::kNodeNotFound, "no source")); };
+  node.spawn<OplogFetcher>(kFetcherPath, wanted);
+  EXPECT_TRUE(tell(Follow{}).isOK());
+  node.run();
+  ASSERT_EQ(phase(), FetchPhase::kTooStale);
+  EXPECT_TRUE(tell(Resync{}).isOK());
+  node.run();
+  EXPECT_TRUE(hasNote("nobody to copy"));
+  EXPECT_EQ(phase(), FetchPhase::kTooStale);
+  EXPECT_TRUE(seen.document.maintenance);
+  EXPECT_FALSE(hasNote("no maintenance"));
+  EXPECT_TRUE(tell(Resync{}).isOK()) << "an operator may say so again";
+}
+
 TEST_F(OplogFetcherTest, ASourceThatForgetsWhileItIsOpenedIsNotTakenForADivergedOne) {
   auto& log = members.logs["s"];
   log.beforeOpening = [&] { log.entries.erase(log.entries.begin(), log.entries.begin() + 6); };

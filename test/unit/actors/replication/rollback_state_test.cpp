@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "actors/replication/member_figures.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
 #include "actors/replication/rollback_actor.hpp"
 #include "actors/replication/topology_actor.hpp"
 #include "messaging/bson/json.hpp"
+#include "supervisors/metrics/replication_metrics.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
 #include "test/unit/actors/replication/other_log.hpp"
 
@@ -115,6 +117,21 @@ TEST_F(RollbackStateTest, ATopologyThatIsStartedAgainIsInRollback) {
   commands::untilPrimary(server);
   const auto found = server.run(R"({"count": "c"})"_json);
   EXPECT_EQ(found["n"].toInt64(), 1) << bson::toRelaxedJson(found);
+}
+
+TEST_F(RollbackStateTest, ServerStatusAndMetricsTellOfIt) {
+  EXPECT_EQ(server.server->following->rolledBack.get().rollbacks, 0) << "it is not over yet";
+  goOn();
+  ASSERT_EQ(state(), MemberState::kSecondary);
+  const auto status = server.run(R"({"serverStatus": 1})"_json, "admin");
+  const bson::View after = status.view().at("metrics.repl.rollback").asDocument();
+  EXPECT_TRUE(commands::holds(after, R"({"count": 1, "savedDocuments": 0})"_json)) << "it keeps no files";
+  EXPECT_GE(after["undoneEntries"].toInt64(), 1);
+  supervisors::MetricSet metrics;
+  supervisors::addReplicationMetrics(metrics, *server.server);
+  EXPECT_THAT(metrics.text(), testing::HasSubstr("\ntroupe_replica_rollbacks_total{set=\"rs\"} 1\n"));
+  EXPECT_THAT(metrics.text(), testing::HasSubstr("\ntroupe_replica_rolled_back_entries_total{set=\"rs\"} " +
+                                                 std::to_string(after["undoneEntries"].toInt64()) + "\n"));
 }
 
 /// What it is between two lives, and after the rollback: the mark is gone.

@@ -139,6 +139,36 @@ TEST_F(CollectionWriterTest, LocksThatAYieldGaveUpAreWaitedForAndCountedAgain) {
   }
 }
 
+// A step-down that is tried and kills nobody would wait for the holder, the holder for the ticket, and the ticket's
+// owner for the step-down.
+TEST_F(CollectionWriterTest, AnOperationThatWaitsForAStateTransitionHoldsNoTicketThatTheHolderNeeds) {
+  server.admission.setFixed(1, 1);
+  auto waiting = [](Node* node, storage::OperationContext* which, storage::HeldLock* lock,
+                    std::optional<Status>* to) -> Task<void> {
+    to->emplace(co_await acquireLock(*node, *which, *lock));
+  };
+  storage::HeldLock held = collectionLock(operation, {"test", "c"}, storage::LockMode::kIX);
+  ASSERT_TRUE(done(server, acquireLock(server.node, operation, held)).isOK());
+  operation.returnTicket();  // as in the pause between two tries
+  storage::Locker transition(server.locks);
+  const auto exclusive =
+      transition.acquire(storage::ResourceId::stateTransition(), storage::LockMode::kX, {}, [](const Status&) {});
+  ASSERT_TRUE(exclusive.wait);
+  storage::OperationContext later(server.server->operations);
+  storage::HeldLock its = collectionLock(later, {"test", "c"}, storage::LockMode::kIX);
+  std::optional<Status> granted;
+  server.node.start(waiting(&server.node, &later, &its, &granted));
+  server.node.run();
+  ASSERT_FALSE(granted) << "it waits behind the state transition";
+  EXPECT_TRUE(done(server, admit(server.node, operation, true)).isOK());
+  operation.returnTicket();
+  held.reset();
+  transition.releaseAll();
+  server.node.run();
+  ASSERT_TRUE(granted && granted->isOK());
+  EXPECT_TRUE(later.isAdmitted());
+}
+
 TEST_F(CollectionWriterTest, WhatANodeWritesInEveryRoleDoesNotWaitForAStateTransition) {
   storage::Locker transition(server.locks);
   ASSERT_TRUE(transition.tryAcquire(storage::ResourceId::stateTransition(), storage::LockMode::kX));

@@ -319,6 +319,37 @@ TEST(Candidacy, ANodeInMaintenanceIsRecoveringAndDoesNotStand) {
             ErrorCode::kNotSecondary);
 }
 
+TEST(Candidacy, AMemberThatIsTooStaleStaysSoWhateverAnOperatorEnds) {
+  const Maintenance stale{.on = true, .tooStale = true}, operators{.on = true};
+  const Outcome out = when(memberOf(kConfig, "a:1"), stale);
+  EXPECT_EQ(stateOf(out.next), MemberState::kRecovering);
+  EXPECT_EQ(answered(when(out.next, Maintenance{.on = false}))->code(), ErrorCode::kOperationFailed);
+  EXPECT_EQ(phaseAfter(when(out.next, ElectionTimeout{})), Phase::kFollower);
+  const Snapshot<Topology> both = when(out.next, operators).next;
+  EXPECT_EQ(stateOf(when(both, Maintenance{.on = false}).next), MemberState::kRecovering);
+  const Snapshot<Topology> caughtUp = when(both, Maintenance{.on = false, .tooStale = true}).next;
+  EXPECT_EQ(stateOf(caughtUp), MemberState::kRecovering) << "the operator has not ended it";
+  EXPECT_EQ(stateOf(when(caughtUp, Maintenance{.on = false}).next), MemberState::kSecondary);
+}
+
+TEST(Candidacy, AStaleMemberThatWasRemovedMayCatchUp) {
+  const Snapshot<Topology> stale = when(memberOf(kConfig, "a:1"), Maintenance{.on = true, .tooStale = true}).next;
+  Snapshot<Topology> removed = stale;
+  removed.memory.phase = Phase::kRemoved;
+  const Outcome out = when(removed, Maintenance{.on = false, .tooStale = true});
+  EXPECT_TRUE(answered(out)->isOK());
+  EXPECT_FALSE(out.next.memory.tooStale);
+}
+
+TEST(Candidacy, AMemberThatWasTooStaleStartsAsOne) {
+  const Topology::Document found = memberOf(kConfig, "a:1").document;
+  const auto startedWith = [&](const Topology::AtStart& state) {
+    return stateOf(machines::resumed<Topology>(found, Topology::resume(found, state)).next);
+  };
+  EXPECT_EQ(startedWith({.tooStale = true}), MemberState::kRecovering);
+  EXPECT_EQ(startedWith({}), MemberState::kSecondary);
+}
+
 TEST(Candidacy, TwoOfFiveNeverElect) {  // ELE-010
   Cluster set = Cluster::running(kFive);
   for (const char* host : {"c:1", "d:1", "e:1"}) set.kill(host);

@@ -1,82 +1,14 @@
 #include "state_machines/replication/fetching.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <fstream>
-#include <optional>
 #include <sstream>
 
 #include "state_machines/core/diagram.hpp"
+#include "test/unit/state_machines/replication/fetching_kit.hpp"
 
-namespace troupe::replication::test {
+namespace troupe::replication::fetching_test {
 namespace {
-
-using FetchPhase = Fetching::Phase;
-using Fetcher = machines::Snapshot<Fetching>;
-using FetchOutcome = machines::Outcome<Fetching>;
-
-OpTime entryAt(uint32_t seconds, int64_t term = 1) { return {term, {seconds, 1}}; }
-
-FetchOutcome after(const Fetcher& now, const Fetching::Event& event) { return machines::advance<Fetching>(now, event); }
-
-/// This member has entries up to second 100; "p" leads and has more, "s" is a nearer secondary with more.
-Candidates around() {
-  Candidates known;
-  known.own = entryAt(100);
-  for (const char* host : {"p", "s"}) {
-    SourceCandidate candidate;
-    candidate.host = host;
-    candidate.state = MemberState::kSecondary;
-    candidate.applied = entryAt(120);
-    candidate.ping = Millis(known.members.empty() ? 50 : 5);
-    known.members.push_back(candidate);
-  }
-  known.members[0].state = MemberState::kPrimary;
-  known.primary = "p";
-  return known;
-}
-
-Probed healthy(const NodeName& source) { return {source, entryAt(1), entryAt(120), 7}; }
-
-Fetcher stopped() { return {{.self = "me"}, {}}; }
-Fetcher choosing() { return after(stopped(), Follow{}).next; }
-Fetcher probing() { return after(choosing(), around()).next; }
-Fetcher fetching() { return after(probing(), healthy("s")).next; }
-Fetcher catchingUp() {
-  return after(after(after(stopped(), CatchUpTo{entryAt(120)}).next, around()).next, healthy("s")).next;
-}
-
-FetchEnded ended(FetchEnd how, bool progressed = false) { return {"s", how, progressed, "because"}; }
-
-FetchPhase phase(const FetchOutcome& out) { return out.next.memory.phase; }
-
-template <class A>
-std::optional<A> performed(const FetchOutcome& out) {
-  for (const auto& effect : out.effects)
-    if (const auto* todo = std::get_if<machines::Do<Fetching>>(&effect))
-      if (const A* action = std::get_if<A>(&todo->action)) return *action;
-  return std::nullopt;
-}
-template <class A>
-bool gaveUp(const FetchOutcome& out) {
-  for (const auto& effect : out.effects)
-    if (const auto* given = std::get_if<machines::Cancel<Fetching>>(&effect))
-      if (std::holds_alternative<A>(given->action)) return true;
-  return false;
-}
-template <class E>
-std::optional<machines::Arm<Fetching>> timer(const FetchOutcome& out) {
-  for (const auto& effect : out.effects)
-    if (const auto* arm = std::get_if<machines::Arm<Fetching>>(&effect))
-      if (std::holds_alternative<E>(arm->event)) return *arm;
-  return std::nullopt;
-}
-std::optional<Status> refusedWith(const FetchOutcome& out) {
-  for (const auto& effect : out.effects)
-    if (const auto* refuse = std::get_if<machines::Refuse>(&effect)) return refuse->why;
-  return std::nullopt;
-}
 
 TEST(Fetching, BeginsWhenItIsToldToFollow) {  // REP-019
   EXPECT_EQ(machines::resumed<Fetching>({.self = "me"}).next.memory.phase, FetchPhase::kIdle);
@@ -187,43 +119,6 @@ TEST(Fetching, DeniesASourceThatHasLess) {  // REP-013, REP-017
 TEST(Fetching, HearsNothingOfAProbeOfAnotherSource) {
   EXPECT_EQ(phase(after(probing(), healthy("p"))), FetchPhase::kProbing);
   EXPECT_EQ(phase(after(probing(), ProbeFailed{"p", "late"})), FetchPhase::kProbing);
-}
-
-Fetcher allTooNew() {
-  Fetcher now = probing();
-  for (const char* host : {"s", "p"}) {
-    Probed found = healthy(host);
-    found.oldest = entryAt(101);
-    now = after(now, found).next;
-    if (NodeName(host) == "s") now = after(now, around()).next;
-  }
-  return now;
-}
-
-TEST(Fetching, IsTooStaleWhenEverySourceHasForgottenWhatItNeeds) {  // REP-011, OPL-016
-  const FetchOutcome out = after(allTooNew(), around());
-  EXPECT_EQ(phase(out), FetchPhase::kTooStale);
-  ASSERT_TRUE(performed<SetMaintenance>(out));
-  EXPECT_TRUE(performed<SetMaintenance>(out)->on);
-  EXPECT_TRUE(out.persist);
-}
-
-TEST(Fetching, IsNotTooStaleAsLongAsOneSourceMayHaveIt) {
-  Fetcher now = allTooNew();
-  now.memory.denied["p"] = Denial::kFailed;
-  EXPECT_EQ(phase(after(now, around())), FetchPhase::kChoosing) << "nobody knows what p has";
-  EXPECT_EQ(phase(after(allTooNew(), Candidates{})), FetchPhase::kChoosing) << "there is no source at all";
-}
-
-TEST(Fetching, ComesBackFromBeingTooStaleWhenASourceHasTheHistory) {
-  Fetcher now = after(allTooNew(), around()).next;
-  const FetchOutcome looks = after(now, DenialOver{"s"});
-  EXPECT_TRUE(performed<LookAround>(looks));
-  now = after(looks.next, around()).next;
-  const FetchOutcome out = after(now, healthy("s"));
-  EXPECT_EQ(phase(out), FetchPhase::kFetching);
-  ASSERT_TRUE(performed<SetMaintenance>(out));
-  EXPECT_FALSE(performed<SetMaintenance>(out)->on);
 }
 
 TEST(Fetching, RollsBackWhenItHasDiverged) {  // REP-014
@@ -437,40 +332,6 @@ TEST(Fetching, WithoutEntriesNeedsAnInitialSync) {
   EXPECT_EQ(phase(after(out.next, InitialSyncEnded{})), FetchPhase::kChoosing);
 }
 
-TEST(Fetching, AnOperatorHasAStaleMemberCopyAllAnew) {  // ISY-020
-  const FetchOutcome stale = after(allTooNew(), around());
-  FetchOutcome out = after(stale.next, Resync{});
-  EXPECT_EQ(phase(out), FetchPhase::kNeedsInitialSync);
-  EXPECT_TRUE(performed<CloseBuffer>(out)) << "what it had fetched would be taken for its newest entry";
-  EXPECT_TRUE(performed<NeedInitialSync>(out));
-  EXPECT_FALSE(refusedWith(out));
-  out = after(out.next, InitialSyncEnded{});
-  EXPECT_EQ(phase(out), FetchPhase::kChoosing);
-  EXPECT_TRUE(out.next.memory.denied.empty()) << "it has another end of its log now";
-  out = after(after(out.next, around()).next, healthy("s"));
-  ASSERT_TRUE(performed<SetMaintenance>(out));
-  EXPECT_FALSE(performed<SetMaintenance>(out)->on) << "it is in service again";
-}
-
-TEST(Fetching, AStaleMemberIsResyncedAlsoWhileItLooksForAnotherSource) {
-  for (Fetcher now : {choosing(), probing()}) {
-    now.document.maintenance = true;
-    const FetchOutcome out = after(now, Resync{});
-    EXPECT_EQ(phase(out), FetchPhase::kNeedsInitialSync);
-    EXPECT_TRUE(performed<NeedInitialSync>(out));
-    EXPECT_FALSE(refusedWith(out));
-  }
-}
-
-TEST(Fetching, AMemberThatCanCatchUpIsNotResynced) {  // ISY-020
-  for (const Fetcher& now : {stopped(), choosing(), probing(), fetching()}) {
-    const FetchOutcome out = after(now, Resync{});
-    EXPECT_EQ(refusedWith(out), ErrorCode::kNotSecondary);
-    EXPECT_EQ(phase(out), now.memory.phase);
-    EXPECT_FALSE(performed<NeedInitialSync>(out));
-  }
-}
-
 /// The diagram and the table, as they stand in docs/protocols/fetching.md.
 std::string generatedOfFetching() {
   const auto outline = machines::outlineOf<Fetching>();
@@ -491,4 +352,4 @@ TEST(Fetching, ItsPageShowsTheMachineAsItIs) {
 }
 
 }  // namespace
-}  // namespace troupe::replication::test
+}  // namespace troupe::replication::fetching_test

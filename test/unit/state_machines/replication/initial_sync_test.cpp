@@ -73,13 +73,68 @@ Candidates members(std::vector<std::string> hosts) {
   return known;
 }
 
-TEST(InitialSync, BeginsWithADurableMark) {  // ISY-002
-  const Outcome out = when({}, BeginInitialSync{});
-  EXPECT_EQ(phaseAfter(out), Phase::kEntering);
+/// Too stale, and told by an operator to copy all anew; no source is known.
+Snapshot<InitialSync> choosingWithData() {
+  Snapshot<InitialSync> now;
+  now.document.copied = at(2);
+  now.memory.phase = Phase::kChoosing;
+  return now;
+}
+Candidates nobodyButMe() {
+  Candidates known = members({});
+  known.own = at(3);
+  return known;
+}
+
+TEST(InitialSync, ADurableMarkComesBeforeAnythingIsDropped) {  // ISY-002
+  const Outcome out = when(choosingWithData(), members({"s:1"}));
   EXPECT_TRUE(out.persist);
   EXPECT_EQ(out.durability, Durability::kJournaled);
   EXPECT_TRUE(out.next.document.isUnderWay);
-  EXPECT_TRUE(did<EnterStartup>(out));
+  EXPECT_FALSE(out.next.document.copied) << "it says where data come from that go now";
+  EXPECT_TRUE(did<ResetData>(out));
+}
+
+TEST(InitialSync, GivesNothingUpBeforeThereIsASource) {  // ISY-020
+  Snapshot<InitialSync> before;
+  before.document.copied = at(2);
+  const Outcome begun = when(before, BeginInitialSync{});
+  EXPECT_EQ(phaseAfter(begun), Phase::kEntering);
+  EXPECT_TRUE(did<EnterStartup>(begun));
+  const Outcome looks = when(choosingWithData(), nobodyButMe());
+  EXPECT_EQ(phaseAfter(looks), Phase::kChoosing);
+  EXPECT_TRUE(armed<LookDue>(looks));
+  for (const Outcome& out : {begun, looks}) {
+    EXPECT_FALSE(out.persist);
+    EXPECT_EQ(out.next.document, before.document);
+    EXPECT_EQ(phaseAfter(machines::resumed<InitialSync>(out.next.document)), Phase::kIdle) << "a start finds its data";
+  }
+}
+
+TEST(InitialSync, AMemberWithDataGoesBackToThemWhereNobodyIsASource) {  // ISY-020
+  Outcome out = when(choosingWithData(), nobodyButMe());
+  for (int looks = 1; looks < InitialSync::kMostLooks; ++looks) {
+    EXPECT_EQ(phaseAfter(out), Phase::kChoosing) << looks;
+    out = when(out.next, nobodyButMe());
+  }
+  EXPECT_EQ(phaseAfter(out), Phase::kReturning);
+  EXPECT_TRUE(did<KeepData>(out));
+  EXPECT_FALSE(armed<LookDue>(out));
+  out = when(out.next, DataKept{});
+  EXPECT_EQ(phaseAfter(out), Phase::kIdle);
+  EXPECT_FALSE(isSyncing(out.next));
+  EXPECT_EQ(out.next.document, choosingWithData().document);
+  EXPECT_THAT(out.next.memory.why, testing::HasSubstr("no member could be the source"));
+  EXPECT_TRUE(when(out.next, BeginInitialSync{}).next.memory.why.empty()) << "an operator may say so again";
+}
+
+TEST(InitialSync, OneThatHasDroppedItsDataWaitsForASourceAsLongAsItTakes) {
+  Snapshot<InitialSync> now = in(Phase::kChoosing);
+  for (int looks = 0; looks < 3 * InitialSync::kMostLooks; ++looks) now = when(now, nobodyButMe()).next;
+  EXPECT_EQ(now.memory.phase, Phase::kChoosing);
+  now = choosingWithData();
+  for (int looks = 0; looks < 3 * InitialSync::kMostLooks; ++looks) now = when(now, members({})).next;
+  EXPECT_EQ(now.memory.phase, Phase::kChoosing) << "nor has one with an empty log any to go back to";
 }
 
 TEST(InitialSync, AMemberThatHasCopiedDataBeforeMayDoSoAgain) {  // ISY-020
@@ -87,7 +142,6 @@ TEST(InitialSync, AMemberThatHasCopiedDataBeforeMayDoSoAgain) {  // ISY-020
   done.document.attempt = 2;
   const Outcome out = when(done, BeginInitialSync{});
   EXPECT_EQ(phaseAfter(out), Phase::kEntering);
-  EXPECT_TRUE(out.next.document.isUnderWay);
 }
 
 TEST(InitialSync, LooksForASourceInTheStateStartup2) {  // ISY-001

@@ -123,6 +123,20 @@ TEST(Acknowledgement, OfAModeCountsTheValuesOfEachTag) {
   EXPECT_EQ(checkSatisfiable(config, {.mode = "none"}).code(), ErrorCode::kUnknownReplWriteConcern);
 }
 
+/// As a config of an earlier server may have it; a new one is refused.
+TEST(Acknowledgement, OfAModeThatAsksForNobodyIsNeverSatisfied) {
+  auto config = setOf(R"({"_id": 0, "host": "a:1", "tags": {"dc": "east"}})");
+  config.settings.getLastErrorModes =
+      *bson::fromJson(R"({"none": {}, "zero": {"dc": 0}, "less": {"dc": -1}, "text": {"dc": "1"}, "part": {"dc": 0.5},
+                          "also": {"dc": 1, "rack": null}, "good": {"dc": 1}})");
+  const Positions positions{{"a:1", everywhere(at(1, 9))}};
+  for (const char* mode : {"none", "zero", "less", "text", "part", "also"}) {
+    EXPECT_FALSE(isSatisfied(config, positions, at(1, 9), at(1, 9), {.mode = mode})) << mode;
+    EXPECT_EQ(checkSatisfiable(config, {.mode = mode}), ErrorCode::kUnsatisfiableWriteConcern) << mode;
+  }
+  EXPECT_TRUE(isSatisfied(config, positions, {}, at(1, 9), {.mode = "good"}));
+}
+
 TEST(Acknowledgement, OfMoreMembersThanHaveDataCannotBeSatisfied) {
   const auto config = setOf(R"({"_id": 0, "host": "a:1"}, {"_id": 1, "host": "b:1"},
     {"_id": 2, "host": "c:1", "arbiterOnly": true})");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "messaging/bson/json.hpp"
 #include "messaging/description/bson_archive.hpp"
 
@@ -110,6 +112,32 @@ TEST(ReplicaSetConfig, RefusesWhatCannotWork) {
   EXPECT_EQ(failureOf(kA, R"(, "settings": {"catchUpTimeoutMillis": -2})"), kInvalid);
 }
 
+/// What would overflow, or keep a member from starting again.
+TEST(ReplicaSetConfig, RefusesNumbersThatAreTooLarge) {
+  const auto memberWith = [](const std::string& field) {
+    return failureOf(R"({"_id": 0, "host": "a:1", )" + field + "}");
+  };
+  EXPECT_EQ(memberWith(R"("priority": {"$numberDouble": "NaN"})"), kInvalid);
+  EXPECT_EQ(memberWith(R"("priority": {"$numberDouble": "Infinity"})"), kInvalid);
+  EXPECT_EQ(memberWith(R"("priority": 1000)"), ErrorCode::kOK);
+  EXPECT_EQ(failureOf(R"({"_id": -1, "host": "a:1"})"), kInvalid);
+  const auto delayed = [](const std::string& seconds) {
+    return failureOf(andA(R"({"_id": 1, "host": "b:1", "priority": 0, "secondaryDelaySecs": )" + seconds + "}"));
+  };
+  EXPECT_EQ(delayed("31622400"), ErrorCode::kOK) << "a year";
+  EXPECT_EQ(delayed("31622401"), kInvalid);
+  EXPECT_EQ(delayed("-1"), kInvalid);
+  for (const std::string name : {"heartbeatTimeoutSecs", "heartbeatIntervalMillis", "electionTimeoutMillis",
+                                 "catchUpTimeoutMillis", "catchUpTakeoverDelayMillis"}) {
+    const auto withSetting = [&name](const std::string& value) {
+      return failureOf(kA, R"(, "settings": {")" + name + "\": " + value + "}");
+    };
+    EXPECT_EQ(withSetting("2147483647"), ErrorCode::kOK) << name;
+    EXPECT_EQ(withSetting("2147483648"), kInvalid) << name;
+    EXPECT_EQ(withSetting("-2"), kInvalid) << name;
+  }
+}
+
 TEST(ReplicaSetConfig, CountsMajorities) {
   EXPECT_EQ(parsed(many(1, 1)).majority(), 1);
   EXPECT_EQ(parsed(many(4, 4)).majority(), 3);
@@ -174,6 +202,28 @@ TEST(ReplicaSetConfig, IsFollowedByAHigherVersionOfTheSameSet) {  // ELE-037
   EXPECT_EQ(code([](auto& c) { c.members[1].votes = c.members[2].votes = 0; }), kInvalid);
 }
 
+TEST(ReplicaSetConfig, AVersionLeavesRoomForMore) {
+  const auto following = [](int64_t present, int64_t next) {
+    ReplicaSetConfig before = parsed(many(3, 3)), after = before;
+    before.version = present;
+    after.version = next;
+    EXPECT_TRUE(before.validate().isOK()) << "a member starts with the config that it has";
+    return checkSuccessor(before, after, false);
+  };
+  constexpr int64_t kChosen = ReplicaSetConfig::kMaxChosenVersion, kMost = ReplicaSetConfig::kMaxVersion;
+  EXPECT_TRUE(following(1, kChosen).isOK());
+  EXPECT_EQ(following(1, kChosen + 1), kInvalid);
+  EXPECT_EQ(following(1, std::numeric_limits<int64_t>::max()), kInvalid);
+  EXPECT_TRUE(following(kChosen, kChosen + 1).isOK()) << "it is not the last config of its set";
+  EXPECT_EQ(following(kChosen, kChosen + 2), kInvalid);
+  EXPECT_TRUE(following(kMost - 1, kMost).isOK());
+  for (const int64_t last : {kMost, std::numeric_limits<int64_t>::max()}) {
+    const Status refused = following(last, std::numeric_limits<int64_t>::max());
+    EXPECT_EQ(refused, ErrorCode::kNewReplicaSetConfigurationIncompatible);
+    EXPECT_NE(refused.reason().find("make a new set"), std::string::npos) << refused.reason();
+  }
+}
+
 TEST(ReplicaSetConfig, AHostThatIsGivenTwiceMakesASuccessorIncompatible) {
   const bson::Document twice = withMembers(andA(R"({"_id": 1, "host": "a:1"})"));
   EXPECT_EQ(failure(twice), kInvalid) << "of a first config";
@@ -194,6 +244,10 @@ TEST(ReplicaSetConfig, WhatWouldHurtIsRefusedWhereItIsGiven) {
   EXPECT_EQ(withSettings(R"("getLastErrorModes": {"m": {"dc": 1}})"), ErrorCode::kOK);
   EXPECT_EQ(withSettings(R"("getLastErrorModes": {"m": {"dc": 1, "rack": 1}})"), kInvalid);
   EXPECT_EQ(withSettings(R"("getLastErrorModes": {"m": 3})"), kInvalid);
+  EXPECT_EQ(withSettings(R"("getLastErrorModes": {"m": {}})"), kInvalid) << "nobody would have to acknowledge";
+  for (const char* count : {"0", "-1", "1.5", R"("2")", "true", "null", R"({"$numberDouble": "NaN"})", "1e300"})
+    EXPECT_EQ(withSettings(R"("getLastErrorModes": {"m": {"dc": )" + std::string(count) + "}}"), kInvalid) << count;
+  EXPECT_EQ(withSettings(R"("getLastErrorModes": {"m": {"dc": 2.0}})"), ErrorCode::kOK) << "members may be added later";
   EXPECT_EQ(withSettings(R"("getLastErrorDefaults": {})"), ErrorCode::kOK);
   EXPECT_EQ(withSettings(R"("getLastErrorDefaults": {"w": 1, "wtimeout": 0})"), ErrorCode::kOK);
   for (const char* unread : {R"({"w": 2})", R"({"w": "majority"})", R"({"w": 1, "wtimeout": 5})", R"({"j": true})"}) {

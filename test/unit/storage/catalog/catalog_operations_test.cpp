@@ -70,6 +70,15 @@ TEST_P(CatalogOperationsTest, RefusesADatabaseThatDiffersInCase) {
   EXPECT_EQ(made.status().code(), ErrorCode::kDatabaseDifferCase);
 }
 
+// Each member of a set profiles for itself, and all of them have to accept the same.
+TEST_P(CatalogOperationsTest, ADatabaseWithNothingButItsProfileKeepsNoOtherCaseOut) {
+  create("shop.system.profile", R"({"capped": true, "size": 4096})"_json);
+  create("Shop.c");
+  auto made = write([&] { return createCollection(*catalog, *unit, Namespace("shop", "c"), {}); });
+  EXPECT_EQ(made.status().code(), ErrorCode::kDatabaseDifferCase) << "its profile is not in the way of this check";
+  create("Shop.d");
+}
+
 TEST_P(CatalogOperationsTest, LeavesNoTraceOfACreateThatRolledBack) {
   std::string ident;
   {

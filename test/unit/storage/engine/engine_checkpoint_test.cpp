@@ -37,6 +37,19 @@ TEST_P(EngineCheckpoint, AFullOneHasNoTime) {
   EXPECT_EQ(rows(open("u")), "a=12");
 }
 
+// As one that was decided on within an initial sync, and has its turn after it.
+TEST_P(EngineCheckpoint, AFullOneHasATimeOnceTheDataHaveOne) {
+  Table u = create("u", false);
+  commit(u, "a", "10", 10);
+  ASSERT_TRUE(engine().setStableTimestamp(at(10)).isOK());
+  engine().setInitialDataTimestamp(at(10));
+  commit(u, "a", "12", 12);
+  EXPECT_EQ(*engine().checkpoint({.stable = false}), at(10));
+  harness().crash();
+  EXPECT_EQ(engine().recoveryTimestamp(), at(10));
+  EXPECT_EQ(rows(open("u")), "a=10");
+}
+
 TEST_P(EngineCheckpoint, HoldsAPreparedCommitFromItsDurableTimeOn) {
   Table u = create("u", false);
   commit(u, "a", "10", 10);

@@ -158,6 +158,17 @@ TEST_P(IdleUnitsTest, OneThatIsStashedWhileTheRoleChangesIsEndedToo) {
   expectNothingHeld();
 }
 
+// A rollback that gives up lifts what it has interrupted itself, and not a step-down's.
+TEST_P(IdleUnitsTest, NoneIsKeptUntilAllWhoInterruptedHaveResumed) {
+  idle.interrupt(ErrorCode::kInterruptedDueToReplStateChange);
+  idle.interrupt(ErrorCode::kInterruptedDueToReplStateChange);
+  idle.resume();
+  EXPECT_EQ(goOn(begun(1)), ErrorCode::kInterruptedDueToReplStateChange);
+  idle.resume();
+  EXPECT_TRUE(goOn(begun(2)).isOK());
+  expectNothingHeld();
+}
+
 TEST_P(IdleUnitsTest, AKillBeforeOrAfterTheStashEndsIt) {
   OperationContext command(all());
   command.openLastingUnit(UnitLogging::kGrouped);

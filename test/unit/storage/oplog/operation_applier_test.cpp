@@ -81,6 +81,46 @@ TEST_P(OperationApplierTest, AReplayOverLaterDataEndsWithTheDataOfTheLastEntry) 
   }
 }
 
+// Entries about a view name it and have no UUID: the name may be a collection's by now.
+TEST_P(OperationApplierTest, AViewsEntriesLeaveTheCollectionAloneThatHasTakenItsName) {
+  make("test.v", doc("viewOn", "c", "pipeline", bson::array(doc("$match", doc("a", 1)))));
+  CollectionChange change;
+  change.viewOn = "d";
+  ASSERT_TRUE(modify("test.v", change).isOK());
+  make("test.x");
+  ASSERT_TRUE(addDocument("test.x", doc("_id", 1)).isOK());
+  ASSERT_TRUE(drop("test.v").isOK());
+  ASSERT_TRUE(rename("test.x", "test.v").isOK());
+  const auto entries = log();
+  const NodeContents wanted(*catalog, *pool);
+  ASSERT_EQ(entries.size(), 6u);
+  for (size_t from = 0; from < entries.size(); ++from) {
+    Member member(ApplyMode::kReplaying);
+    member.copy(*catalog, *pool);
+    const Status applied = member.applyAll({entries.begin() + static_cast<ptrdiff_t>(from), entries.end()});
+    ASSERT_TRUE(applied.isOK()) << "from " << from << ": " << applied.toString();
+    EXPECT_EQ(member.contents(), wanted) << "from " << from;
+  }
+  Member follower;
+  follower.makeAnother("test.v");
+  for (const size_t ofView : {size_t{1}, size_t{4}})
+    EXPECT_EQ(follower.apply(entries[ofView]).code(), ErrorCode::kNamespaceNotFound)
+        << bson::toRelaxedJson(entries[ofView]);
+  EXPECT_NE(follower.current("test.v"), nullptr);
+}
+
+// It may have kept, for its own profile, a database that the primary has dropped.
+TEST_P(OperationApplierTest, ACreateIsCarriedOutWhateverTheCaseOfAnotherDatabasesName) {
+  make("Shop.orders");
+  ASSERT_TRUE(addDocument("Shop.orders", doc("_id", 1)).isOK());
+  Member member;
+  member.makeAnother("shop.orders");
+  const Status applied = member.applyAll(log());
+  ASSERT_TRUE(applied.isOK()) << applied.toString();
+  ASSERT_NE(member.current("Shop.orders"), nullptr);
+  EXPECT_EQ(member.current("Shop.orders")->records().count(), 1);
+}
+
 TEST_P(OperationApplierTest, AFollowerNoticesThatItsDataAreNotThoseOfTheLog) {
   make("test.d");
   ASSERT_TRUE(addDocument("test.d", doc("_id", 1, "a", std::string(100, 'x'))).isOK());

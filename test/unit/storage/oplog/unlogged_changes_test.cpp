@@ -1,7 +1,12 @@
 // What a member's directory remembers of changes that were made without its set: REC, BOOT (bad input).
 #include "storage/oplog/unlogged_changes.hpp"
 
+#include <algorithm>
+
+#include "storage/engine/repair_mark.hpp"
+#include "storage/oplog/oplog_collection.hpp"
 #include "storage/oplog/oplog_store.hpp"
+#include "storage/validation/validate.hpp"
 #include "test/unit/storage/catalog/catalog_fixture.hpp"
 
 namespace troupe::storage {
@@ -33,7 +38,9 @@ class UnloggedChangesTest : public CatalogFixture {
   /// Empties the log if there is nothing to write.
   void log(std::string_view entry) {
     Engine& engine = harness->engine();
-    if (!entry.empty()) ASSERT_TRUE(engine.createTable(OplogStore::kIdent, {.logged = true}).isOK());
+    const auto tables = engine.listTables();
+    if (std::ranges::find(tables, OplogStore::kIdent) == tables.end())
+      ASSERT_TRUE(engine.createTable(OplogStore::kIdent, {.logged = true}).isOK());
     const auto table = engine.openTable(OplogStore::kIdent);
     auto session = engine.openSession();
     ASSERT_TRUE((*session)->begin().isOK());
@@ -120,6 +127,17 @@ TEST_P(UnloggedChangesTest, EveryKindOfChangeLeavesOne) {
          const Status truncated = write([&] { return current()->truncate(*unit); });
          EXPECT_TRUE(truncated.isOK()) << truncated.toString();
        }},
+      {"repair",
+       [&] {
+         const Status damaged =
+             write([&] { return current()->records().insertAt(*unit, RecordId(1000), "not a document"); });
+         ASSERT_TRUE(damaged.isOK()) << damaged.toString();
+         ASSERT_TRUE(found().isOK()) << "of something else";
+         unit->abandonSnapshot();
+         const auto repaired = validateCollection(*catalog, *unit, current(), {.repair = true});
+         ASSERT_TRUE(repaired.isOK()) << repaired.status().toString();
+         EXPECT_EQ(repaired->corruptRecordsRemoved, 1);
+       }},
       {"drop",
        [&] {
          const Status dropped = write([&] { return dropCollection(*catalog, *unit, current()); });
@@ -140,6 +158,45 @@ TEST_P(UnloggedChangesTest, ARepairThatMayHaveLostDocumentsLeavesOne) {
   EXPECT_TRUE(found().isOK()) << "what is built again from the documents";
   ASSERT_TRUE(changes->noteRepair(harness->engine(), {"index-7", "collection-4"}).isOK());
   EXPECT_THAT(found().reason(), HasSubstr("by a repair"));
+}
+
+TEST_P(UnloggedChangesTest, ARepairThatGivesUpTheEndOfTheJournalLeavesOne) {
+  ASSERT_TRUE(changes->noteRepair(harness->engine(), {std::string(RepairMark::kJournal)}).isOK());
+  EXPECT_THAT(found().reason(), HasSubstr("by a repair"));
+  forgetMark();
+  ASSERT_TRUE(changes->noteRepair(harness->engine(), {std::string(RepairMark::kMetadata)}).isOK());
+  EXPECT_THAT(found().reason(), HasSubstr("by a repair"));
+}
+
+TEST_P(UnloggedChangesTest, ARepairThatLosesTheLogLeavesOne) {
+  log("");
+  ASSERT_TRUE(changes->noteRepair(harness->engine(), {std::string(OplogStore::kIdent)}).isOK());
+  EXPECT_TRUE(*UnloggedChanges::isMembersDirectory(harness->engine()));
+  EXPECT_THAT(found().reason(), HasSubstr("by a repair"));
+}
+
+// One block of it may be what stopped the node, and the mark with it.
+TEST_P(UnloggedChangesTest, ARepairOfTheMarkItselfLeavesOne) {
+  ASSERT_TRUE(changes->noteRepair(harness->engine(), {std::string(UnloggedChanges::kIdent)}).isOK());
+  EXPECT_THAT(found().reason(), HasSubstr("by a repair"));
+}
+
+TEST_P(UnloggedChangesTest, TheLogAloneIsNotDropped) {
+  ASSERT_TRUE(showOplog(*catalog, {}).isOK());
+  const Status dropped = write([&] { return dropCollection(*catalog, *unit, catalog->find(oplogName())); });
+  EXPECT_EQ(dropped.code(), ErrorCode::kIllegalOperation) << "the config of the set would stay";
+}
+
+TEST_P(UnloggedChangesTest, ADropOfLocalEndsTheMembership) {
+  ASSERT_TRUE(changes->noteRepair(harness->engine(), {std::string(OplogStore::kIdent)}).isOK());
+  ASSERT_TRUE(showOplog(*catalog, {}).isOK());
+  const Status dropped = write([&] { return dropDatabase(*catalog, *unit, "local"); });
+  ASSERT_TRUE(dropped.isOK()) << dropped.toString();
+  EXPECT_FALSE(catalog->find(oplogName()));
+  EXPECT_TRUE(insert(doc("_id", 2)).isOK());
+  EXPECT_FALSE(*UnloggedChanges::isMembersDirectory(harness->engine()));
+  log("an entry of another set, which this node has founded since");
+  EXPECT_TRUE(found().isOK()) << found().toString();
 }
 
 TEST_P(UnloggedChangesTest, OnlyALogWithEntriesMakesAMembersDirectory) {

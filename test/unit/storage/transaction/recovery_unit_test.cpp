@@ -351,6 +351,24 @@ TEST_F(RecoveryUnitTest, RollsBackWhenItIsRefusedBeforeItsCommit) {
   EXPECT_TRUE(next.commit().isOK()) << "its handlers are gone";
 }
 
+TEST_F(RecoveryUnitTest, RollsBackWhatAHandlerThrowsOutOf) {
+  RecoveryUnit unit(pool_);
+  std::string order;
+  {
+    WriteUnitOfWork work(unit);
+    ASSERT_TRUE(put(unit, table_, "k", "v").isOK());
+    unit.onChange([&](auto) { order += "commit "; }, [&] { order += "rollback "; });
+    unit.onPreCommit([](auto) -> Status { throw BrokenInvariant("what a unit cannot be"); });
+    EXPECT_THROW((void)work.commit(), BrokenInvariant);
+    EXPECT_EQ(order, "rollback ");
+  }
+  EXPECT_EQ(order, "rollback ");
+  EXPECT_EQ(readFresh("k"), "-");
+  WriteUnitOfWork next(unit);
+  ASSERT_TRUE(put(unit, table_, "k", "w").isOK());
+  EXPECT_TRUE(next.commit().isOK());
+}
+
 TEST_F(RecoveryUnitTest, EndsBoundStateWithTheSnapshotOrTheUnit) {
   struct Bound final : BoundState {
     explicit Bound(int& alive) : count(alive) { ++count; }
