@@ -168,7 +168,7 @@ class Start(unittest.TestCase):
                 client.app.items.insert_one({"_id": "mine"})
                 with self.assertRaisesRegex(OperationFailure, "only the server writes it"):
                     client.local.command("drop", "oplog.rs")
-                client.drop_database("local")
+                client.local.command("dropDatabase", writeConcern={"w": 1, "j": True})
             member.kill()
             self.assertNotIn(22148, [line["id"] for line in self.start_again(member)])
             self.assertEqual(member.command("getParameter", ttlMonitorEnabled=1)["ttlMonitorEnabled"], True)
