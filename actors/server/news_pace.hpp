@@ -17,7 +17,7 @@ class NewsPace {
   /// How long further news are gathered at most.
   static constexpr Duration kGathering = std::chrono::microseconds(1500);
   /// Without news for as long the burst has ended.
-  static constexpr Duration kQuiet = std::chrono::microseconds(500);
+  static constexpr Duration kQuiet = std::chrono::microseconds(200);
 
   /// An answer leaves; `news`: CappedWaiters::newsOf, up to which it was read.
   void answered(TimePoint now, int64_t news) {
