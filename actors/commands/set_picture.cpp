@@ -154,6 +154,8 @@ Task<bson::Document> pictureOfSet(server::ServerContext& server) {
       known[member.host] =
           member.host == self ? knownOfSelf(server, *view) : knownOfOther(member.host, *view, positions);
     const OpTime head = headOf(known, view->primary());
+    if (head > server.progress->applied())
+      server.progress->dates().noteHeard(head.timestamp, {server::wallMillis(server)});
     for (const MemberConfig& member : config->members) {
       out.pushDocument();
       appendMember(out, member, known[member.host], member.host == self, head, windows, server.progress->dates());

@@ -240,7 +240,18 @@ StatusWith<OpTime> InitialSyncer::newestOwn() const {
 Task<InitialSyncer::Done> InitialSyncer::done(LookForSource) {
   Candidates known = parts_.candidates();
   TROUPE_CO_ASSIGN(known.own, newestOwn());
+  const bool hasData = !snapshot().document.isUnderWay && known.own != OpTime();
+  if (hasData) co_await leaveOutSilent(&known.members);
   co_return std::optional<Event>(std::move(known));
+}
+
+/// A member that died a moment ago still passes for a source, and this one drops its data for it.
+Task<void> InitialSyncer::leaveOutSilent(std::vector<SourceCandidate>* members) {
+  for (SourceCandidate& each : *members) {
+    if (each.state != MemberState::kPrimary && each.state != MemberState::kSecondary) continue;
+    const auto answer = co_await rollbackIdOf(*parts_.members, each.host);
+    if (!answer.isOK()) each.state = MemberState::kDown;
+  }
 }
 
 Task<InitialSyncer::Done> InitialSyncer::done(ResetData) {

@@ -106,6 +106,7 @@ class InitialSyncer final : public machines::MachineHost<InitialSync> {
   Task<Done> done(EndAttempt);
   Task<Done> done(LeaveStartup leave);
   Task<Done> done(KeepData);
+  Task<void> leaveOutSilent(std::vector<SourceCandidate>* members);
   Task<Done> done(GiveUpSync end);
 
   Task<void> untilState(bool copying);

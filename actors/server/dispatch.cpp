@@ -275,32 +275,34 @@ void appendFailure(Request& request, bson::View data) {
   }
 }
 
-/// Runs the command's body, or what `failCommand` asks for in its place: that blocks before anything is locked.
-Task<Status> runBody(Request& request) {
-  if (readsProfile(request)) co_await settleProfile(request);
+/// Runs the command's body, under the lock that it reads with. `failure`: what `failCommand` has its reply tell.
+Task<Status> runBody(Request& request, const std::optional<FailPointData>& failure) {
   storage::HeldLock lock;
-  // Nobody reads the answer of a client that has gone; its writes may have been meant to be made without one.
-  const auto& isPeerGone = request.client().isPeerGone;
-  if (request.command->access == Access::kRead && isPeerGone) request.operation().watchClient(&isPeerGone);
-  auto data =
-      request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
-  if (request.command->name == "configureFailPoint") data.reset();
-  if (data) TROUPE_CO_TRY(co_await applyFailCommand(request, data->view()));
-  TROUPE_CO_TRY(co_await setUpReadConcern(request));
   if (request.command->access == Access::kRead && !tryLockForReading(request.operation(), lock)) {
     TROUPE_CO_TRY(co_await acquireLock(request.server().node, request.operation(), lock));
   }
   TROUPE_CO_TRY(co_await runOwnBody(request));
-  if (data) appendFailure(request, data->view());
+  if (failure) appendFailure(request, failure->view());
   lock.reset();
   co_return co_await confirmLinearizable(request);
 }
 
+/// What may last comes before anything is locked or checked out: the wait for a read concern, and that of
+/// `failCommand`.
 Task<Status> runInSession(Request& request) {
-  if (!request.operation().session.txnNumber) co_return co_await runBody(request);
+  if (readsProfile(request)) co_await settleProfile(request);
+  // Nobody reads the answer of a client that has gone; its writes may have been meant to be made without one.
+  const auto& isPeerGone = request.client().isPeerGone;
+  if (request.command->access == Access::kRead && isPeerGone) request.operation().watchClient(&isPeerGone);
+  auto failure =
+      request.server().failPoints.fires("failCommand", [&](bson::View d) { return failCommandApplies(request, d); });
+  if (request.command->name == "configureFailPoint") failure.reset();
+  if (failure) TROUPE_CO_TRY(co_await applyFailCommand(request, failure->view()));
+  TROUPE_CO_TRY(co_await setUpReadConcern(request));
+  if (!request.operation().session.txnNumber) co_return co_await runBody(request, failure);
   SessionCheckout session(request);
   TROUPE_CO_TRY(co_await session.checkOut());
-  co_return co_await runBody(request);
+  co_return co_await runBody(request, failure);
 }
 
 /// What a command looks for without a lock is not to be had while the node rolls back.

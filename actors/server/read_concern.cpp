@@ -53,6 +53,15 @@ Status checkIsKnown(const Request& request, std::string_view field, std::optiona
                                           "clusterTime: " + nameOf(*time) + "; current clusterTime: " + nameOf(now)};
 }
 
+/// The same for an entry: of a later term than it has heard of there is none here, either.
+Status checkIsKnown(const Request& request, const OpTime& entry) {
+  TROUPE_TRY(checkIsKnown(request, "afterOpTime", entry.timestamp));
+  const int64_t term = request.server().membership->view()->topology.memory.term;
+  if (entry.term <= term) return Status::OK();
+  return {ErrorCode::kInvalidOptions, "readConcern afterOpTime is of term " + std::to_string(entry.term) +
+                                          ", and this node has heard of none beyond " + std::to_string(term)};
+}
+
 /// The note is the node's own, made by an operation of its own: the client's has written nothing by it, and awaits no
 /// write concern. It ends when the client's does, and with the role.
 Task<Status> noteBeside(Request& request, bson::Document message) {
@@ -133,7 +142,7 @@ Task<Status> setUpReadConcern(Request& request) {
   if (!request.server().progress || !asksForMore) co_return Status::OK();
   TROUPE_CO_TRY(checkIsKnown(request, "afterClusterTime", concern.afterClusterTime));
   TROUPE_CO_TRY(checkIsKnown(request, "atClusterTime", concern.atClusterTime));
-  if (concern.afterOpTime) TROUPE_CO_TRY(checkIsKnown(request, "afterOpTime", concern.afterOpTime->timestamp));
+  if (concern.afterOpTime) TROUPE_CO_TRY(checkIsKnown(request, *concern.afterOpTime));
   // A write that follows is carried out also for a client that has gone: see runBody.
   if (request.command->access == Access::kRead) request.endWithClient(kLookWhileAwaitingSet);
   const bool ofMajority = concern.level == ReadConcernLevel::kMajority || concern.isSnapshot();

@@ -60,7 +60,7 @@ Status checkMaxStaleness(const bson::Element& given, ReadMode mode) {
   if (given.isNullish()) return Status::OK();
   const auto seconds = bson::integerOf(given);
   if (!seconds.isOK()) return seconds.status().withContext("$readPreference.maxStalenessSeconds");
-  if (*seconds == kNoMaxStaleness) return Status::OK();
+  if (*seconds == kNoMaxStaleness || *seconds == 0) return Status::OK();
   if (*seconds < kSmallestMaxStaleness)
     return {ErrorCode::kMaxStalenessOutOfRange, "maxStalenessSeconds of $readPreference is " +
                                                     std::to_string(*seconds) + ": name at least " +

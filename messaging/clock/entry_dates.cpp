@@ -22,11 +22,18 @@ void EntryDates::note(bson::Timestamp time, bson::Date wall) {
   if (std::abs(ahead - aheadMillis()) < 1000) return;
   const std::lock_guard lock(mutex_);
   while (!samples_.empty() && samples_.back().time >= time.asUint64()) samples_.pop_back();
-  samples_.push_back({time.asUint64(), ahead});
+  samples_.push_back({time.asUint64(), ahead, millisOf(time) - ahead});
   newest_.store(ahead, std::memory_order_relaxed);
-  if (samples_.size() <= kMostSamples) return;
-  samples_.pop_front();
-  isCut_ = true;
+  if (samples_.size() > kMostSamples) samples_.pop_front();
+}
+
+void EntryDates::noteHeard(bson::Timestamp time, bson::Date now) {
+  if (millisOf(time) - now.millis <= kUsualMillis && aheadMillis() == 0) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!samples_.empty() && samples_.back().time >= time.asUint64()) return;
+  }
+  note(time, now);
 }
 
 bson::Date EntryDates::of(const OpTime& at) const {
@@ -36,7 +43,7 @@ bson::Date EntryDates::of(const OpTime& at) const {
   const uint64_t time = at.timestamp.asUint64();
   const auto after = std::ranges::upper_bound(samples_, time, {}, &Sample::time);
   if (after != samples_.begin()) return {millis - std::prev(after)->aheadMillis};
-  return {isCut_ ? millis - samples_.front().aheadMillis : millis};
+  return {std::min(millis, samples_.front().dateMillis)};
 }
 
 }  // namespace troupe

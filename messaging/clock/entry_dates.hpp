@@ -16,8 +16,10 @@ class EntryDates {
  public:
   /// The entry of `time` was written at `wall`. In growing times, but for a rollback: later ones are forgotten.
   void note(bson::Timestamp time, bson::Date wall);
-  /// To the second, where the times of those days were not ahead; an entry that nothing is known of counts as not
-  /// ahead.
+  /// An entry of `time` was heard of at `now`, and so written by then. Nothing where it is not the newest one.
+  void noteHeard(bson::Timestamp time, bson::Date now);
+  /// To the second, where the times of those days were not ahead. An entry that is older than all that is known, as
+  /// after a start, was written before them.
   bson::Date of(const OpTime& at) const;
   /// The same in seconds, for figures.
   double secondsOf(const OpTime& at) const { return static_cast<double>(of(at).millis) / 1000; }
@@ -28,11 +30,11 @@ class EntryDates {
   struct Sample {
     uint64_t time;
     int64_t aheadMillis;  ///< of entries from `time` on
+    int64_t dateMillis;   ///< of the entry of `time`
   };
   std::atomic<int64_t> newest_{0};
   mutable std::mutex mutex_;
   std::deque<Sample> samples_;
-  bool isCut_ = false;  ///< older samples were forgotten
 };
 
 }  // namespace troupe

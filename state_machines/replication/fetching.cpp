@@ -127,15 +127,19 @@ void diverged(FetchTurn& t) {
   t.perform(RollBack{t.mem.source});
 }
 
-/// As far as this member has heard. What those had that were lost for good, and taken out of the config by force,
-/// nobody waits for any more.
-bool anyIsAhead(const Candidates& known) {
-  return std::ranges::any_of(known.members, [&](const SourceCandidate& other) { return other.applied > known.own; });
+/// Of a member that is silent nothing is known after a while: it comes back with what this one lacks. Those that were
+/// lost for good an operator takes out of the config by force.
+bool mayBeAhead(const SourceCandidate& other, const OpTime& own) {
+  return other.applied > own || (other.applied == OpTime() && other.state != MemberState::kArbiter);
+}
+
+bool anyMayBeAhead(const Candidates& known) {
+  return std::ranges::any_of(known.members, [&](const auto& other) { return mayBeAhead(other, known.own); });
 }
 
 /// Whether there are sources, and all of them have forgotten what this member would need next (REP-011).
 bool isTooStale(const FetchTurn& t, const Candidates& known) {
-  if (t.doc.mission != Mission::kFollow || !anyIsAhead(known)) return false;
+  if (t.doc.mission != Mission::kFollow || !anyMayBeAhead(known)) return false;
   const auto hosts = acceptableSources(known, t.doc.mission);
   return !hosts.empty() && std::all_of(hosts.begin(), hosts.end(), [&](const NodeName& host) {
     const auto denied = t.mem.denied.find(host);
@@ -167,7 +171,7 @@ void noteFruitlessLook(FetchTurn& t) {
 void onCandidates(FetchTurn& t, const Candidates& known) {
   t.mem.own = known.own;
   notePrimary(t, known);
-  if (!anyIsAhead(known)) endMaintenance(t);
+  if (!anyMayBeAhead(known)) endMaintenance(t);
   const NodeName requested = std::exchange(t.mem.requested, {});
   if (!requested.empty() && checkRequestedSource(known, requested).isOK()) return probe(t, requested, true);
   if (const auto source = chooseSource(known, deniedHosts(t.mem), t.doc.mission)) return probe(t, *source, false);

@@ -159,17 +159,21 @@ Task<bool> DataRole::untilNoted(int64_t term) {
 }
 
 Task<Status> DataRole::noteTerm(int64_t term) {
+  const Status outcome = co_await tryNote(term);
+  if (!outcome.isOK())
+    server_.log.info(Component::kReplication, 21331, "topology", "The new term was not noted in the log",
+                     bson::doc("term", term, "reason", outcome.toString()));
+  co_return outcome;
+}
+
+Task<Status> DataRole::tryNote(int64_t term) {
   if (server_.progress->applied() == OpTime{}) TROUPE_CO_TRY(co_await noteBeginning());
   TROUPE_CO_TRY(beginHistory(server_.engine, *server_.oplog, server_.storageSessions));
   storage::OperationContext operation(server_.operations);
   operation.setWriteTerm(term);
   operation.setPriority(storage::AdmissionPriority::kImmediate);  // LCK-020: an election waits for it
   CollectionWriter writer(server_.writes, operation);
-  const Status outcome = co_await writer.note(bson::doc("msg", "new primary"));
-  if (!outcome.isOK())
-    server_.log.info(Component::kReplication, 21331, "topology", "The new term was not noted in the log",
-                     bson::doc("term", term, "reason", outcome.toString()));
-  co_return outcome;
+  co_return co_await writer.note(bson::doc("msg", "new primary"));
 }
 
 }  // namespace troupe::supervisors

@@ -51,6 +51,7 @@ class DataRole : public std::enable_shared_from_this<DataRole> {
   /// False: it was superseded.
   Task<bool> untilNoted(int64_t term);
   Task<Status> noteTerm(int64_t term);
+  Task<Status> tryNote(int64_t term);
   /// The first entry of a set's log says so; whether the log is all of its data, too.
   Task<Status> noteBeginning();
 

@@ -194,11 +194,17 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
   };
   parts.initialSync = [node = &server.node] { return copyData(node); };
   parts.setMaintenance = [node = &server.node, tooStale = following.isTooStale](bool on) {
-    *tooStale = on;
+    if (on) *tooStale = true;
     return askTopology(node, local(replication::Maintenance{.on = on, .tooStale = true}));
   };
   parts.endCatchUp = [&server](int64_t term) { endCatchUp(server, term); };
-  parts.observe = [&server](const auto& now, const auto&) { noteSource(server, replication::syncSourceOf(now)); };
+  parts.observe = [&server, tooStale = following.isTooStale](const auto& now, const auto&) {
+    noteSource(server, replication::syncSourceOf(now));
+    if (now.document.maintenance || !tooStale->exchange(false)) return;
+    // Also when the fetcher fails before it says so, after it has decided.
+    const auto end = replication::Maintenance{.on = false, .tooStale = true};
+    server.node.tell(server.node.address(replication::kTopologyPath), local(end));
+  };
   parts.log = [&server](const replication::FetcherLine& line, const bson::Document& attributes) {
     if (line.severity == log::Severity::kWarning)
       server.log.warning(Component::kReplication, line.id, "fetcher", line.message, attributes);

@@ -27,10 +27,11 @@ double behind(const EntryDates& dates, const OpTime& newest, const OpTime& time)
 
 /// Members that hold no data, or were never heard of, have no lag.
 void addLags(MetricSet& m, const server::ServerContext& server, const OpTime& own, const MetricSet::Labels& set) {
-  const EntryDates& dates = server.progress->dates();
+  EntryDates& dates = server.progress->dates();
   const auto known = replication::candidatesOf(*server.membership->view(), server.progress->positions(), 0);
   OpTime newest = own;
   for (const auto& member : known.members) newest = std::max(newest, member.applied);
+  if (newest > own) dates.noteHeard(newest.timestamp, {server::wallMillis(server)});
   const auto view = server.membership->view();
   const replication::MemberConfig* const self =
       view->config() ? view->config()->member(server.membership->self()) : nullptr;

@@ -74,17 +74,15 @@ class Guarded(GuardedSet):
 
     def test_only_what_another_member_has_signed_moves_the_clock(self):  # CLK-005, CLK-006
         real = self.move_ahead(self.primary, 100)
-        before = self.time_of(self.secondary)["clusterTime"]
-        self.assertLess(before, real["clusterTime"], "the secondary has not heard of it")
         signature = real["signature"]
-        later = bson.Timestamp(real["clusterTime"].time + 1, 1)
-        for forged in ({**real, "clusterTime": later},
-                       {**real, "signature": {**signature, "hash": bytes(20)}},
-                       {**real, "signature": {**signature, "keyId": bson.Int64(7)}},
-                       {**real, "signature": NOBODY},
-                       {"clusterTime": real["clusterTime"]}):
+        later = {**real, "clusterTime": bson.Timestamp(real["clusterTime"].time + 1, 1)}  # no member tells another of it
+        for forged in (later,
+                       {**later, "signature": {**signature, "hash": bytes(20)}},
+                       {**later, "signature": {**signature, "keyId": bson.Int64(7)}},
+                       {**later, "signature": NOBODY},
+                       {"clusterTime": later["clusterTime"]}):
             self.assertFalse(self.moves(self.secondary, forged), forged)
-        self.assertEqual(self.time_of(self.secondary)["clusterTime"], before, "what is not proven moves nothing")
+        self.assertLess(self.time_of(self.secondary)["clusterTime"], later["clusterTime"], "what is not proven moves nothing")
         self.assertTrue(self.moves(self.secondary, real))
 
     def test_a_driver_carries_times_from_member_to_member(self):

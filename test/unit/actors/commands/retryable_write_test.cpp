@@ -293,6 +293,21 @@ TEST_F(RetryableWriteTest, DriversAreToldWhatTheyMaySendAgain) {
   EXPECT_EQ(labels(send(kInsert, 6)), "Other");
 }
 
+/// Nor does a wait for a time: a step-down that is tried would wait for it, and all others behind the step-down.
+TEST_F(RetryableWriteTest, AFailPointThatBlocksAWriteHoldsNothingThatOthersNeed) {
+  ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 1},
+                           "data": {"failCommands": ["insert"], "blockConnection": true, "blockTimeMS": 1000}})",
+                       "admin"));
+  const size_t inUse = server.locks.inUse();
+  const auto blocked =
+      server.begin(parse(numbered(R"({"insert": "c", "documents": [{"a": 1}]})", 1).c_str()), "test", server.connect());
+  server.node.advance(std::chrono::milliseconds(300));
+  ASSERT_FALSE(blocked->done);
+  EXPECT_EQ(server.locks.inUse(), inUse);
+  server.node.advance(std::chrono::seconds(1));
+  EXPECT_TRUE(blocked->done);
+}
+
 /// As the drivers' specifications use it.
 TEST_F(RetryableWriteTest, AFailPointFailsAWriteBeforeItsCommitOrHidesItsAnswer) {
   constexpr const char* kInsert = R"({"insert": "c", "documents": [{"_id": 1}, {"_id": 2}], "ordered": false})";

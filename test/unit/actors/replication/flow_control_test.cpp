@@ -287,6 +287,7 @@ TEST_F(FlowControlTest, MetricsTellOfNoLagWhereNoneIsMeant) {
   const OpTime applied = progress().applied();
   const OpTime later{applied.term, {applied.timestamp.seconds + 100, 1}};
   progress().notePosition("b:1", {later, later});
+  server.time->skewWall(std::chrono::seconds(100));
   EXPECT_THAT(shown(), testing::HasSubstr("\ntroupe_replica_lag_seconds{set=\"rs\"} 100\n"));
   EXPECT_TRUE(succeeds(R"({"replSetReconfig": {"_id": "rs", "version": 10, "members": [{"_id": 0, "host": "n1:1",
                            "priority": 0, "secondaryDelaySecs": 60}, {"_id": 1, "host": "b:1"}]}, "force": true})",

@@ -50,6 +50,20 @@ TEST(EntryDates, ARollbackForgetsWhatItUndoes) {
   EXPECT_EQ(dates.of(entry(kNow + 50, 10)), at(kNow + 20));
 }
 
+// A member that hangs hears of the others' entries, and its own were written before this process began.
+TEST(EntryDates, WhatWasHeardOfWasWrittenByThenAndWhatIsOlderBefore) {
+  EntryDates dates;
+  dates.noteHeard({kNow + kDay, 50}, at(kNow));
+  EXPECT_EQ(dates.of(entry(kNow + kDay, 7)), at(kNow)) << "not in a day";
+  EXPECT_EQ(dates.of(entry(kNow - 100)), at(kNow - 100));
+  dates.noteHeard({kNow + kDay, 60}, at(kNow + 30));
+  dates.noteHeard({kNow + kDay, 60}, at(kNow + 90));
+  EXPECT_EQ(dates.of(entry(kNow + kDay, 60)), at(kNow + 30)) << "the first time";
+  EXPECT_EQ(dates.of(entry(kNow + kDay, 50)), at(kNow));
+  dates.note({kNow + kDay, 55}, at(kNow + 10));
+  EXPECT_EQ(dates.of(entry(kNow + kDay, 55)), at(kNow + 10)) << "it is applied";
+}
+
 TEST(EntryDates, WhatIsForgottenCountsAsTheOldestThatIsKnown) {
   EntryDates dates;
   for (uint32_t i = 0; i < 10'000; ++i) dates.note({kNow + kDay, i + 1}, at(kNow + i));

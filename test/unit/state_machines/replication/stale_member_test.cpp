@@ -56,6 +56,8 @@ TEST(Fetching, IsNotTooStaleWhereNobodyIsAhead) {
   Candidates down = around();
   for (SourceCandidate& other : down.members) other.state = MemberState::kDown;
   EXPECT_FALSE(performed<SetMaintenance>(after(stale, down))) << "they come back with what it lacks";
+  for (SourceCandidate& other : down.members) other.applied = {};
+  EXPECT_FALSE(performed<SetMaintenance>(after(stale, down))) << "what they had is forgotten after a while";
 }
 
 TEST(Fetching, AnOperatorHasAStaleMemberCopyAllAnew) {  // ISY-020
