@@ -4,6 +4,7 @@
 
 #include "actors/kernel/node.hpp"
 #include "actors/maintenance/discard_temporary.hpp"
+#include "actors/replication/replica_view.hpp"
 #include "actors/server/service_operation.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "actors/storage/storage_waits.hpp"
