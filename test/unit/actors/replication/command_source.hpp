@@ -17,6 +17,7 @@ class CommandSource final : public RemoteMembers {
  public:
   CommandSource(commands::CommandNode& source, Node& asker) : source_(source), asker_(&asker) {}
 
+  bool answers = true;          ///< commands; else it has died a moment ago
   int64_t rollbackId = 0;       ///< shown in place of the source's own
   int32_t batchSize = 3;        ///< documents of a batch
   std::deque<Status> failures;  ///< of the next commands and batches that `hits`, in their order
@@ -28,6 +29,7 @@ class CommandSource final : public RemoteMembers {
 
   Task<StatusWith<bson::Document>> run(NodeName, std::string database, bson::Document command, Duration) override {
     co_await asker_->nextTurn();
+    if (!answers) co_return Status(ErrorCode::kHostUnreachable, "nobody answers");
     if (command["find"].toStringOr() == "system.rollback.id") {
       if (before) before(command);
       std::vector<bson::Document> found{bson::doc("_id", "rollbackId", "rollbackId", rollbackId)};

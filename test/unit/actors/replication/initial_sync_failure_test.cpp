@@ -211,6 +211,22 @@ TEST_F(InitialSyncFailureTest, AMemberWithDataGoesBackToThemWhereNobodyIsASource
   expectTheSame();
 }
 
+// The heartbeats of a member that has just died still make a source of it.
+TEST_F(InitialSyncFailureTest, AMemberGivesItsDataUpOnlyForASourceThatAnswers) {  // ISY-020
+  dataOfAllKinds();
+  begin();
+  finish();
+  expectTheSame();
+  members->answers = false;
+  answer.reset();
+  begin();
+  for (int i = 0; i < 20; ++i) target->node.advance(1s);
+  EXPECT_EQ(phase(), "idle");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status(), ErrorCode::kNodeNotFound);
+  EXPECT_EQ(contents(*target), contents(source));
+}
+
 TEST_F(InitialSyncFailureTest, AStartWithoutASourceFindsTheDataOfBefore) {  // ISY-020
   dataOfAllKinds();
   begin();
