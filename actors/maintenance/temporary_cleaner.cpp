@@ -35,7 +35,7 @@ Task<void> TemporaryCleaner::clean(int64_t term, Context asker) {
   const auto found = temporaryCollections(server_->catalog.unguarded(), isReplicated);
   left_.clear();
   for (const storage::CollectionPtr& collection : found) {
-    const bool dropped = co_await discard(collection, term);
+    const bool dropped = co_await discard(collection, term, false);
     if (!dropped) left_.insert(collection->uuid());
   }
   if (!left_.empty()) tryAgainLater();
@@ -43,12 +43,9 @@ Task<void> TemporaryCleaner::clean(int64_t term, Context asker) {
   asker.reply(local(replication::Done{}));
 }
 
-Task<bool> TemporaryCleaner::discard(const storage::CollectionPtr& collection, int64_t term) {
+Task<bool> TemporaryCleaner::discard(const storage::CollectionPtr& collection, int64_t term, bool again) {
   const Status outcome = co_await drop(collection, term);
-  const bool isKnown = !outcome.isOK() && failed_.contains(collection->uuid());
-  if (!isKnown) logDiscarded(*server_, collection->ns(), outcome);
-  if (outcome.isOK()) failed_.erase(collection->uuid());
-  else failed_.insert(collection->uuid());
+  if (outcome.isOK() || !again) logDiscarded(*server_, collection->ns(), outcome);
   if (outcome.isOK()) ++dropped_;
   else lastError_ = collection->ns().toString() + ": " + outcome.toString();
   co_return outcome.isOK();
@@ -73,7 +70,7 @@ Task<void> TemporaryCleaner::cleanLeft() {
   const auto found = temporaryCollections(server_->catalog.unguarded(), isReplicated);
   for (const storage::CollectionPtr& collection : found) {
     if (!wanted.contains(collection->uuid())) continue;
-    const bool dropped = co_await discard(collection, view->topology.memory.term);
+    const bool dropped = co_await discard(collection, view->topology.memory.term, true);
     if (!dropped) left_.insert(collection->uuid());
   }
   if (!left_.empty()) tryAgainLater();

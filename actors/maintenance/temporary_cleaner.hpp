@@ -40,12 +40,12 @@ class TemporaryCleaner final : public Actor {
   Task<void> clean(int64_t term, Context asker);
   void tryAgainLater();
   Task<void> cleanLeft();
-  Task<bool> discard(const storage::CollectionPtr& collection, int64_t term);
+  /// `again`: a failure is known, and not logged once more.
+  Task<bool> discard(const storage::CollectionPtr& collection, int64_t term, bool again);
   Task<Status> drop(storage::CollectionPtr collection, int64_t term);
 
   server::ServerContext* server_;
-  std::set<bson::Uuid> left_;    ///< given up by their writers
-  std::set<bson::Uuid> failed_;  ///< of which a failure was logged
+  std::set<bson::Uuid> left_;  ///< given up by their writers, or by a round
   bool triesAgain_ = false;
   int64_t dropped_ = 0;
   std::string lastError_;

@@ -143,7 +143,7 @@ Task<Status> setUpReadConcern(Request& request) {
   TROUPE_CO_TRY(checkIsKnown(request, "afterClusterTime", concern.afterClusterTime));
   TROUPE_CO_TRY(checkIsKnown(request, "atClusterTime", concern.atClusterTime));
   if (concern.afterOpTime) TROUPE_CO_TRY(checkIsKnown(request, *concern.afterOpTime));
-  // A write that follows is carried out also for a client that has gone: see runBody.
+  // A write that follows is carried out also for a client that has gone: see runInSession.
   if (request.command->access == Access::kRead) request.endWithClient(kLookWhileAwaitingSet);
   const bool ofMajority = concern.level == ReadConcernLevel::kMajority || concern.isSnapshot();
   if (concern.afterClusterTime) TROUPE_CO_TRY(co_await awaitTime(request, *concern.afterClusterTime, ofMajority));

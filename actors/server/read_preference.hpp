@@ -11,9 +11,9 @@ class Request;
 /// The members of a replica set that a client wants to read from.
 enum class ReadMode : uint8_t { kPrimary, kPrimaryPreferred, kSecondary, kSecondaryPreferred, kNearest };
 
-/// The mode of a read preference, all of which is checked. The other fields are for those who choose a member, and a
-/// member that was chosen has no use for them; fields that newer clients may add are accepted. Errors:
-/// MissingRequiredField (no mode), TypeMismatch, FailedToParse (an unknown mode; tags or a staleness beside `primary`),
+/// Checks all of a read preference and returns its mode. Tags, staleness and hedging steer the choice of a member,
+/// which the client has made by then, so they are not kept; unknown fields are accepted. Errors: MissingRequiredField
+/// (no mode), TypeMismatch, FailedToParse (an unknown mode; tags or a staleness beside `primary`),
 /// MaxStalenessOutOfRange.
 StatusWith<ReadMode> parseReadPreference(bson::View preference);
 

@@ -67,8 +67,8 @@ class IdleUnits {
   /// or while a change of the role is under way; a prepared one in neither case.
   Place add(OpenUnit unit, Status interrupted);
 
-  /// Ends all units that are not prepared, and any that is added before `resume`: the role changes. Whoever interrupts
-  /// resumes once: as long as one of them has not, no unit is kept.
+  /// Ends all units that are not prepared, and any that is added before `resume`: the role changes. Interruptions may
+  /// overlap: each needs a `resume` of its own, and until the last one no unit is kept.
   void interrupt(ErrorCode why);
   void resume();
   /// Ends all units, and any that is added later: the node stops. Prepared units are found again in the log by the next

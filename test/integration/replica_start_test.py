@@ -120,6 +120,13 @@ class Start(unittest.TestCase):
         told, = member.log_lines(warning)
         self.assertEqual((told["s"], told["attr"]), ("W", {"nodeName": other, "port": member.port}))
 
+    def repair_and_be_refused(self, member):
+        code, said = run_server("--repair", "--dbpath", str(member.dbpath), "--port", str(member.port), timeout=120)
+        self.assertEqual(code, 0, said)
+        with self.assertRaises(AssertionError):
+            member.start()
+        self.assertIn("changed while it ran without --replSet, first by a repair", member.log())
+
     def test_a_directory_that_was_repaired_is_refused_if_documents_may_be_lost(self):
         with Set(1) as group:
             member = group.initiate()
@@ -131,11 +138,7 @@ class Start(unittest.TestCase):
             with table.open("r+b") as file:
                 file.seek(table.stat().st_size // 2)
                 file.write(b"X" * 4096)
-            code, said = run_server("--repair", "--dbpath", str(member.dbpath), "--port", str(member.port), timeout=120)
-            self.assertEqual(code, 0, said)
-            with self.assertRaises(AssertionError):
-                member.start()
-            self.assertIn("changed while it ran without --replSet, first by a repair", member.log())
+            self.repair_and_be_refused(member)
 
     def test_a_directory_whose_journal_was_cut_is_refused(self):
         with Set(1) as group:
@@ -146,11 +149,7 @@ class Start(unittest.TestCase):
             with log.open("r+b") as file:
                 file.seek(len(log.read_bytes().rstrip(b"\0")) // 2)
                 file.write(b"X" * 256)
-            code, said = run_server("--repair", "--dbpath", str(member.dbpath), "--port", str(member.port), timeout=120)
-            self.assertEqual(code, 0, said)
-            with self.assertRaises(AssertionError):
-                member.start()
-            self.assertIn("changed while it ran without --replSet, first by a repair", member.log())
+            self.repair_and_be_refused(member)
 
     def test_a_member_that_leaves_its_set_for_good_is_a_node_of_its_own(self):
         with Set(1) as group:
