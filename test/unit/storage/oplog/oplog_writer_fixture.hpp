@@ -23,8 +23,9 @@ class OplogWriterFixture : public ReplicatedFixture {
     store.reset();
   }
 
-  /// The node comes back, after a crash or with another role.
+  /// The node comes back, after a crash or with another role: with a new clock, as each process has.
   void openLog() {
+    startClock();
     const auto size = catalog->sizes().of(OplogStore::kIdent);
     auto opened = OplogStore::open(harness->engine(), *pool, {}, writes->visibility, size);
     ASSERT_TRUE(opened.isOK()) << opened.status().toString();

@@ -15,13 +15,17 @@ class ReplicatedFixture : public CatalogFixture {
   ReplicatedFixture() {
     replicated = true;
     restart();
-    writes = std::make_unique<ReplicatedWrites>([this] { return seconds; });
-    writes->fence.open(1);
+    startClock();
     begin();
     EXPECT_TRUE(inUnit([&] { return createCollection(*catalog, rec(), {"test", "c"}, {}).status(); }).isOK());
   }
   ~ReplicatedFixture() override { operation.reset(); }
 
+  /// No operation may be there.
+  void startClock() {
+    writes = std::make_unique<ReplicatedWrites>([this] { return seconds; });
+    writes->fence.open(1);
+  }
   /// Another operation.
   void begin() { operation = std::make_unique<OperationContext>(services()); }
   OperationServices services() { return {.sessions = *pool, .replicated = writes.get()}; }

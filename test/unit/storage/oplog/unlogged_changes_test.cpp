@@ -39,8 +39,9 @@ class UnloggedChangesTest : public CatalogFixture {
   void log(std::string_view entry) {
     Engine& engine = harness->engine();
     const auto tables = engine.listTables();
-    if (std::ranges::find(tables, OplogStore::kIdent) == tables.end())
+    if (std::ranges::find(tables, OplogStore::kIdent) == tables.end()) {
       ASSERT_TRUE(engine.createTable(OplogStore::kIdent, {.logged = true}).isOK());
+    }
     const auto table = engine.openTable(OplogStore::kIdent);
     auto session = engine.openSession();
     ASSERT_TRUE((*session)->begin().isOK());
