@@ -26,7 +26,7 @@ Status checkIsSatisfiable(const ServerContext& server, const storage::WriteConce
     return {ErrorCode::kUnknownReplWriteConcern,
             "tags in a write concern are not supported: name a mode of the "
             "config's settings.getLastErrorModes"};
-  return replication::checkSatisfiable(server.progress->role().config, acknowledgementOf(concern));
+  return replication::checkSatisfiable(server.progress->role()->config, acknowledgementOf(concern));
 }
 
 StatusWith<ConcernDefaults> changedDefaults(const Request& request, const ConcernDefaults& before) {

@@ -31,7 +31,7 @@ void FlowControl::look() {
   const FlowDecision decision =
       parts_.state->decide(times.applied, {.now = environment().now(),
                                            .mayWrite = parts_.membership->view()->isWritable(),
-                                           .config = role.config,
+                                           .config = role->config,
                                            .positions = positions,
                                            .commitPoint = times.commitPoint,
                                            .locks = parts_.tickets->acquired()});

@@ -14,6 +14,10 @@ namespace {
 /// Between two reports of what is applied to the topology, which decides nothing by it that is in a hurry.
 constexpr Duration kTopologyPace = std::chrono::milliseconds(100);
 constexpr Duration kAfterFailure = std::chrono::milliseconds(500);
+/// What is applied is reported after as long at the latest, durable or not.
+constexpr Duration kUntilDurable = std::chrono::milliseconds(1);
+/// Between two messages about the commit point to members that report all the time, whose answers bring it as well.
+constexpr Duration kPointPace = std::chrono::milliseconds(5);
 /// Election timeouts by this number: how often the topology is told of a member's sign of life.
 constexpr int kLifeShare = 5;
 
@@ -76,11 +80,30 @@ void ProgressReporter::watchProgress() {
 
 /// However often the times move while a message waits, it is one message.
 void ProgressReporter::moved() {
-  seen_ = parts_.progress.times();
+  const ReplicationProgress::Times before = std::exchange(seen_, parts_.progress.times());
   tellTopology();
-  report();
-  if (std::exchange(told_, seen_.commitPoint) != seen_.commitPoint) tellBelow();
+  reportMove(before);
+  if (std::exchange(told_, seen_.commitPoint) != seen_.commitPoint) tellBelowInTime();
   watchProgress();
+}
+
+/// Each report costs its sender and its receiver some fixed work, mostly in waking each other.
+void ProgressReporter::reportMove(const ReplicationProgress::Times& before) {
+  const bool isAhead = seen_.applied > seen_.durable;
+  const bool isFlushed = seen_.durable != before.durable;
+  if (!isFlushed && seen_.applied == before.applied) return;  // the commit point alone
+  if (isFlushed || !isAhead || countsWhatIsApplied()) return report();
+  if (std::exchange(reportTimer_, true)) return;
+  after(kUntilDurable, [this] {
+    reportTimer_ = false;
+    if (reported_.applied != seen_.applied) report();
+  });
+}
+
+/// The set waits for what this member applies, whether it is durable or not.
+bool ProgressReporter::countsWhatIsApplied() const {
+  return !parts_.progress.role()->config.writeConcernMajorityJournalDefault ||
+         isInHurry(parts_.membership.view()->topology.memory.phase);
 }
 
 void ProgressReporter::tellTopology() {
@@ -134,8 +157,9 @@ Task<void> ProgressReporter::reportWhileMoving() {
 }
 
 /// The own position and those that were heard from members below; of others their reports go another way.
-PositionReport ProgressReporter::makeReport() const {
+PositionReport ProgressReporter::makeReport() {
   const auto now = parts_.progress.report();
+  if (const auto own = now.positions.find(now.self); own != now.positions.end()) reported_ = own->second;
   PositionReport report{now.self, now.term, now.config, {}, now.replicaSetId};
   for (const auto& [host, position] : now.positions)
     if (host == now.self || below_.contains(host))
@@ -153,9 +177,10 @@ int32_t ProgressReporter::distanceOf(const NodeName& host) const {
 
 void ProgressReporter::noteLife(const PositionReport& report) {
   const TimePoint now = environment().now();
+  const auto role = parts_.progress.role();
   MembersHeard heard;
   for (const MemberPosition& each : report.positions) {
-    if (each.host == parts_.progress.role().self) continue;
+    if (each.host == role->self) continue;
     Below& member = below_[each.host];
     member.reportedAt = now;
     if (each.host != report.from && each.distance <= 0) continue;
@@ -170,9 +195,9 @@ void ProgressReporter::noteLife(const PositionReport& report) {
 
 /// The first configs of two sets of one name have the same version, and may have the same term.
 Status ProgressReporter::checkOrigin(const NodeName& from, const ReplicaSetId& set, const ConfigVersion& config) const {
-  const auto own = parts_.progress.role().config;
-  TROUPE_TRY(checkSameSet(from, parts_.membership.setName(), set, own.settings.replicaSetId));
-  if (config == own.configVersion()) return Status::OK();
+  const auto role = parts_.progress.role();
+  TROUPE_TRY(checkSameSet(from, parts_.membership.setName(), set, role->config.settings.replicaSetId));
+  if (config == role->config.configVersion()) return Status::OK();
   return {ErrorCode::kInvalidReplicaSetConfig, "the report is of another config of the set"};
 }
 
@@ -185,17 +210,17 @@ void ProgressReporter::take(const PositionReport& report, Context& context) {
   if (!isPlausibleTerm(view->topology, report.term))
     return context.fail({ErrorCode::kBadValue, "the term of the report is none that elections lead to"});
   parts_.progress.noteTerm(report.term);
-  const auto before = parts_.progress.positions();
   const bool isSteppingDown = view->topology.memory.phase == Topology::Phase::kSteppingDown;
   noteLife(report);
+  bool isNews = false;
   for (const MemberPosition& each : report.positions) {
-    parts_.progress.notePosition(each.host, {each.applied, each.durable});
+    if (parts_.progress.notePosition(each.host, {each.applied, each.durable})) isNews = true;
     if (isSteppingDown) parts_.tellOfMember({each.host, each.applied});
   }
   const CommitPointNews told = news();
   context.reply(machines::toMessage(told));
   if (const auto from = below_.find(report.from); from != below_.end()) from->second.toldPoint = told.commitPoint;
-  if (parts_.progress.positions() != before) this->report();  // and on (REP-051)
+  if (isNews) this->report();  // and on (REP-051)
 }
 
 void ProgressReporter::take(const CommitPointNews& news) {
@@ -206,11 +231,22 @@ void ProgressReporter::take(const CommitPointNews& news) {
 
 CommitPointNews ProgressReporter::news() const {
   const auto role = parts_.progress.role();
-  return {role.self, role.term, role.config.configVersion(), parts_.progress.commitPoint(),
-          role.config.settings.replicaSetId};
+  const ReplicaSetConfig& config = role->config;
+  return {role->self, role->term, config.configVersion(), parts_.progress.commitPoint(), config.settings.replicaSetId};
+}
+
+void ProgressReporter::tellBelowInTime() {
+  const Duration since = environment().now() - toldBelowAt_;
+  if (since >= kPointPace) return tellBelow();
+  if (std::exchange(pointTimer_, true)) return;
+  after(kPointPace - since, [this] {
+    pointTimer_ = false;
+    tellBelow();
+  });
 }
 
 void ProgressReporter::tellBelow() {
+  toldBelowAt_ = environment().now();
   std::erase_if(below_,
                 [&](const auto& each) { return each.second.reportedAt + 2 * electionTimeout() < environment().now(); });
   if (below_.empty()) return;
@@ -223,8 +259,8 @@ void ProgressReporter::tellBelow() {
 void ProgressReporter::tellAll() {
   const auto role = parts_.progress.role();
   const Payload told = machines::toMessage(news());
-  for (const MemberConfig& member : role.config.members)
-    if (member.host != role.self) tell(Address(member.host, kProgressPath), told);
+  for (const MemberConfig& member : role->config.members)
+    if (member.host != role->self) tell(Address(member.host, kProgressPath), told);
 }
 
 bson::Document ProgressReporter::describe() const {

@@ -18,8 +18,10 @@ struct SourceChosen {};
 
 /// Carries positions up and the commit point down (REP-048 to 051). A member reports to its source when it has moved,
 /// one report at a time, so that a slow link carries the newest values only, and at least every half election timeout.
-/// What members below report goes on to the own source. The commit point goes to the members below as soon as it moves,
-/// and from a primary to all members with each of its heartbeats. The topology hears of what is applied.
+/// What is applied waits for the journal's flush a little, so that one report tells of both. What members below report
+/// goes on to the own source. The commit point goes to the members below as soon as it moves, or, where it moves all
+/// the time, once the answers to their reports have had time to bring it; and from a primary to all members with each
+/// of its heartbeats. The topology hears of what is applied.
 class ProgressReporter final : public Actor {
  public:
   /// All that is referred to outlives the actor.
@@ -43,16 +45,19 @@ class ProgressReporter final : public Actor {
   struct Moved {};
 
   void moved();
+  void reportMove(const ReplicationProgress::Times& before);
+  bool countsWhatIsApplied() const;
   void watchProgress();
   void tellTopology();
   void report();
   Task<void> reportWhileMoving();
-  PositionReport makeReport() const;
+  PositionReport makeReport();
   int32_t distanceOf(const NodeName& host) const;
   void take(const PositionReport& report, Context& context);
   void take(const CommitPointNews& news);
   void noteLife(const PositionReport& report);
   void tellBelow();
+  void tellBelowInTime();
   void tellAll();
   CommitPointNews news() const;
   Status checkOrigin(const NodeName& from, const ReplicaSetId& set, const ConfigVersion& config) const;
@@ -62,12 +67,14 @@ class ProgressReporter final : public Actor {
   const Parts parts_;
   ReplicationProgress::Times seen_;
   ReplicationProgress::WaiterId waiter_ = 0;
+  Position reported_;  ///< the own one, by the newest report
   OpTime told_;
   AppliedAdvanced toldTopology_;
   NodeName reportingTo_;   ///< the source that a report is under way to; empty: none is
   uint64_t reporter_ = 0;  ///< whose turn it is to report: another source begins another one
-  bool again_ = false, topologyTimer_ = false;
-  TimePoint toldTopologyAt_{}, reportedAt_{};
+  bool again_ = false;
+  bool topologyTimer_ = false, reportTimer_ = false, pointTimer_ = false;
+  TimePoint toldTopologyAt_{}, reportedAt_{}, toldBelowAt_{};
   /// A member that reports to this one, or to one that does.
   struct Below {
     TimePoint reportedAt{};

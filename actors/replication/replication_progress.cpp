@@ -35,20 +35,14 @@ ReplicationProgress::Times ReplicationProgress::times() const {
   return {own_.applied, own_.durable, commitPoint_};
 }
 
-ReplicationProgress::Role ReplicationProgress::role() const {
+std::shared_ptr<const ReplicationProgress::Role> ReplicationProgress::role() const {
   const std::lock_guard lock(mutex_);
   return role_;
 }
 
 Positions ReplicationProgress::positions() const {
   const std::lock_guard lock(mutex_);
-  return positionsLocked();
-}
-
-Positions ReplicationProgress::positionsLocked() const {
-  Positions all = others_;
-  if (!role_.self.empty()) all[role_.self] = own_;
-  return all;
+  return positions_;
 }
 
 void ReplicationProgress::noteApplied(const OpTime& applied) {
@@ -75,10 +69,11 @@ void ReplicationProgress::resetTo(const OpTime& at) {
 /// Members that the config no longer names do not count any more; those of a new config are heard of soon.
 void ReplicationProgress::setRole(Role role) {
   std::unique_lock lock(mutex_);
-  if (role == role_) return;
-  role_ = std::move(role);
-  newestTerm_ = std::max(newestTerm_, role_.term);
-  std::erase_if(others_, [&](const auto& each) { return !role_.config.has(each.first) || each.first == role_.self; });
+  if (role == *role_) return;
+  const auto before = std::exchange(role_, std::make_shared<const Role>(std::move(role)));
+  newestTerm_ = std::max(newestTerm_, role_->term);
+  std::erase_if(positions_,
+                [&](const auto& each) { return each.first == before->self || !role_->config.has(each.first); });
   moved(std::move(lock));
 }
 
@@ -95,24 +90,26 @@ OpTime ReplicationProgress::appliedWhenVoting(int64_t term) {
 
 ReplicationProgress::Report ReplicationProgress::report() const {
   const std::lock_guard lock(mutex_);
-  return {role_.self, newestTerm_, role_.config.configVersion(), positionsLocked(), role_.config.settings.replicaSetId};
+  const ReplicaSetConfig& config = role_->config;
+  return {role_->self, newestTerm_, config.configVersion(), positions_, config.settings.replicaSetId};
 }
 
 /// Reports overtake each other. Only a member that has rolled back goes back, and it does so in the term of a primary
 /// that it follows: what it reports then counts from its next advance on.
-void ReplicationProgress::notePosition(const NodeName& host, const Position& position) {
+bool ReplicationProgress::notePosition(const NodeName& host, const Position& position) {
   std::unique_lock lock(mutex_);
-  if (host == role_.self || !role_.config.has(host)) return;
-  Position& known = others_[host];
+  if (host == role_->self || !role_->config.has(host)) return false;
+  Position& known = positions_[host];
   const Position before = known;
   known = {std::max(known.applied, position.applied), std::max(known.durable, position.durable)};
-  if (known == before) return;
+  if (known == before) return false;
   moved(std::move(lock));
+  return true;
 }
 
 void ReplicationProgress::learnFromSource(const OpTime& commitPoint) {
   std::unique_lock lock(mutex_);
-  if (role_.leads) return;
+  if (role_->leads) return;
   const OpTime next = learnedFromSource(commitPoint, own_.applied, commitPoint_);
   if (next == commitPoint_) return;
   commitPoint_ = next;
@@ -121,8 +118,8 @@ void ReplicationProgress::learnFromSource(const OpTime& commitPoint) {
 
 void ReplicationProgress::learnFromHeartbeat(const OpTime& commitPoint) {
   std::unique_lock lock(mutex_);
-  if (role_.leads) return;
-  const MemberConfig* const self = role_.config.member(role_.self);
+  if (role_->leads) return;
+  const MemberConfig* const self = role_->config.member(role_->self);
   const OpTime next = self && self->arbiterOnly ? learnedByArbiter(commitPoint, commitPoint_)
                                                 : learnedFromHeartbeat(commitPoint, own_.applied, commitPoint_);
   if (next == commitPoint_) return;
@@ -147,9 +144,9 @@ ReplicationProgress::WaiterId ReplicationProgress::whenAcknowledged(const OpTime
                                                                     Verdict done) {
   const auto verdict = std::make_shared<Status>();
   auto isOver = [this, write, wanted, verdict] {
-    if (isOfCommitPoint(role_.config, wanted)) return commitPoint_ >= write;
-    if (isSatisfied(role_.config, positionsLocked(), commitPoint_, write, wanted)) return true;
-    *verdict = checkSatisfiable(role_.config, wanted);
+    if (isOfCommitPoint(role_->config, wanted)) return commitPoint_ >= write;
+    if (isSatisfied(role_->config, positions_, commitPoint_, write, wanted)) return true;
+    *verdict = checkSatisfiable(role_->config, wanted);
     return !verdict->isOK();
   };
   return wait(std::move(isOver), [verdict, done = std::move(done)] { done(*verdict); });
@@ -182,7 +179,8 @@ size_t ReplicationProgress::waiters() const {
 }
 
 void ReplicationProgress::moved(std::unique_lock<std::mutex> lock) {
-  if (counts()) commitPoint_ = replication::commitPoint(role_.config, positionsLocked(), role_.term, commitPoint_);
+  if (!role_->self.empty()) positions_[role_->self] = own_;
+  if (counts()) commitPoint_ = replication::commitPoint(role_->config, positions_, role_->term, commitPoint_);
   lastApplied_.store(own_.applied.timestamp.asUint64(), std::memory_order_release);
   const OpTime stable = stableLocked();
   majority_.store(committedLocked().timestamp.asUint64(), std::memory_order_release);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -42,7 +43,8 @@ class ReplicationProgress final : public storage::ReadTimes {
   /// never rolled back, and no start cuts it off the log.
   OpTime stable() const;
   Positions positions() const;
-  Role role() const;
+  /// As it is now; never null.
+  std::shared_ptr<const Role> role() const;
   /// What snapshots of other operations may read: between two batches (REP-023).
   bson::Timestamp lastApplied() const override { return load(lastApplied_); }
   bson::Timestamp majority() const override { return load(majority_); }
@@ -77,7 +79,8 @@ class ReplicationProgress final : public storage::ReadTimes {
   Report report() const;
 
   // --- Heard of others
-  void notePosition(const NodeName& host, const Position& position);
+  /// True when it tells more than was known.
+  bool notePosition(const NodeName& host, const Position& position);
   void learnFromSource(const OpTime& commitPoint);
   void learnFromHeartbeat(const OpTime& commitPoint);
 
@@ -113,20 +116,19 @@ class ReplicationProgress final : public storage::ReadTimes {
     return bson::Timestamp::fromUint64(from.load(std::memory_order_acquire));
   }
   WaiterId wait(std::function<bool()> isOver, Callback done);
-  bool counts() const { return role_.leads && role_.term == newestTerm_; }
+  bool counts() const { return role_->leads && role_->term == newestTerm_; }
   OpTime stableLocked() const;
   /// What majority reads see: an acknowledged write is in there, also while it is not on this member's own disk yet.
   OpTime committedLocked() const;
-  Positions positionsLocked() const;
   /// Recounts, publishes and unlocks; then calls whoever need not wait any longer.
   void moved(std::unique_lock<std::mutex> lock);
 
   EntryDates dates_;
   mutable std::mutex mutex_;
-  Role role_;
+  std::shared_ptr<const Role> role_ = std::make_shared<Role>();
   int64_t newestTerm_ = 0;  ///< heard of
   Position own_;
-  Positions others_;
+  Positions positions_;  ///< of members of the config that were heard of, and the own one
   OpTime commitPoint_;
   OpTime toldStable_;
   std::atomic<uint64_t> lastApplied_{0}, majority_{0};

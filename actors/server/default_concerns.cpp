@@ -32,7 +32,7 @@ void applyReadDefault(const Request& request, ReadConcernLevel level) {
 }
 
 storage::WriteConcern writeDefault(const ServerContext& server, const ConcernDefaults& set) {
-  return set.write ? *set.write : implicitWriteConcern(server.progress->role().config);
+  return set.write ? *set.write : implicitWriteConcern(server.progress->role()->config);
 }
 
 void applyWriteDefault(const ServerContext& server, const ConcernDefaults& set, storage::WriteConcern& concern) {
@@ -67,7 +67,7 @@ Status applyDefaultConcerns(Request& request) {
   ServerContext& server = request.server();
   if (!server.progress || request.client().isInternal()) return Status::OK();
   if (!takesConcerns(*request.command)) {
-    request.operation().writeConcern = implicitWriteConcern(server.progress->role().config);
+    request.operation().writeConcern = implicitWriteConcern(server.progress->role()->config);
     return Status::OK();
   }
   TROUPE_ASSIGN(const auto now, server.defaultConcerns->get());

@@ -56,7 +56,7 @@ Task<Status> awaitMembers(Request& request, storage::DurabilityTicket ticket) {
   ServerContext& server = request.server();
   const storage::OperationContext& operation = request.operation();
   const Acknowledgement wanted = acknowledgementOf(operation.writeConcern);
-  TROUPE_CO_TRY(replication::checkSatisfiable(server.progress->role().config, wanted));
+  TROUPE_CO_TRY(replication::checkSatisfiable(server.progress->role()->config, wanted));
   if (server.durability.wait(ticket, [](const Status&) {})) server.wakeFlusher();
   co_return co_await awaitProgress(request, acknowledged(operation.lastOpTime(), wanted), waitOptions(request));
 }

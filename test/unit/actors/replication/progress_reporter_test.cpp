@@ -38,6 +38,7 @@ class ProgressReporterTest : public ::testing::Test {
     membership.publish(view);
     progress.setRole({configOfFour(), "a:1", 1, false});
     source.alwaysAnswer<PositionReport>([this](const PositionReport& report) {
+      ++reports;
       reported = report.positions;
       reportedSet = report.replicaSetId;
       return CommitPointNews{"p:1", 1, configOfFour().configVersion(), {}};
@@ -75,6 +76,7 @@ class ProgressReporterTest : public ::testing::Test {
   std::vector<Heard> heard;
   std::vector<MemberPosition> reported;
   ReplicaSetId reportedSet;
+  int reports = 0;
   probe::TestKit kit{"a:1"};
   probe::Probe source = kit.probe("p:1", kProgressPath), below = kit.probe("b:1", kProgressPath),
                farther = kit.probe("c:1", kProgressPath);
@@ -155,6 +157,48 @@ TEST_F(ProgressReporterTest, PassesSignsOfLifeOnAsLongAsTheyAreFresh) {
   EXPECT_EQ(reportedDistance("c:1"), 0) << "its position is passed on, and no sign of life";
 }
 
+// REP-048.
+TEST_F(ProgressReporterTest, OneReportTellsOfWhatIsAppliedAndDurable) {
+  const OpTime first{1, {1000, 1}}, second{1, {2000, 1}};
+  reports = 0;
+  progress.noteApplied(first);
+  kit.run();
+  EXPECT_EQ(reports, 0) << "its flush is under way";
+  progress.noteDurable(first);
+  kit.run();
+  EXPECT_EQ(reports, 1);
+  EXPECT_EQ(reported.front().durable, first);
+  kit.advance(1ms);
+  EXPECT_EQ(reports, 1) << "there is nothing left to tell";
+  progress.noteApplied(second);
+  kit.advance(1ms);
+  EXPECT_EQ(reports, 2) << "a slow flush does not keep back what is applied";
+  EXPECT_EQ(reported.front().applied, second);
+  EXPECT_EQ(reported.front().durable, first);
+}
+
+TEST_F(ProgressReporterTest, WhatIsAppliedIsReportedAtOnceWhereItCounts) {
+  ReplicaSetConfig config = configOfFour();
+  config.writeConcernMajorityJournalDefault = false;
+  progress.setRole({config, "a:1", 1, false});
+  reports = 0;
+  progress.noteApplied({1, {1000, 1}});
+  kit.run();
+  EXPECT_EQ(reports, 1);
+}
+
+TEST_F(ProgressReporterTest, TheCommitPointAloneIsNoReasonForAReport) {
+  const OpTime end{1, {1000, 1}};
+  progress.noteApplied(end);
+  progress.noteDurable(end);
+  kit.advance(1ms);
+  reports = 0;
+  source.tell(kit.address(kProgressPath), CommitPointNews{"p:1", 1, configOfFour().configVersion(), end, kSetId});
+  kit.advance(10ms);
+  ASSERT_EQ(progress.commitPoint(), end);
+  EXPECT_EQ(reports, 0);
+}
+
 /// The answer to a report carries it; to tell it once more would cost both a message with every write.
 TEST_F(ProgressReporterTest, TellsACommitPointToThoseThatHaveNotBeenAnsweredWithIt) {
   progress.setRole({configOfFour(), "a:1", 1, true});
@@ -174,11 +218,18 @@ TEST_F(ProgressReporterTest, TellsACommitPointToThoseThatHaveNotBeenAnsweredWith
   EXPECT_EQ(answered(below, {{"b:1", end, end, 0}, {"c:1", end, end, 1}}), end);
   EXPECT_EQ(farther.expect<CommitPointNews>()->commitPoint, end);
   below.expectNone();
+  kit.advance(5ms);
   end = write(2000);
   answered(below, {{"b:1", end, end, 0}});
   EXPECT_EQ(answered(farther, {{"c:1", end, end, 0}}), end);
   EXPECT_EQ(below.expect<CommitPointNews>()->commitPoint, end) << "it was answered before the point moved";
   farther.expectNone();
+  end = write(3000);
+  answered(farther, {{"c:1", end, end, 0}});
+  EXPECT_EQ(answered(below, {{"b:1", end, end, 0}}), end);
+  farther.expectNone();  // while it moves all the time its own reports may bring it
+  kit.advance(5ms);
+  EXPECT_EQ(farther.expect<CommitPointNews>()->commitPoint, end);
 }
 
 }  // namespace
