@@ -354,8 +354,9 @@ StatusWith<bool> CommandPipelineEnvironment::modifyOne(const CollectionName& in,
   TROUPE_ASSIGN(const auto match, query::parseMatch(filter, resources_.context));
   TROUPE_ASSIGN(const DocumentValidator* const validator, validatorOf(collection));
   storage::RecoveryUnit& unit = resources_.unit();
-  bool found = false;
+  bool found = false, changed = false;
   TROUPE_TRY(writeOnce(unit, [&]() -> Status {
+    changed = false;
     TROUPE_ASSIGN(auto executor, query::openScan(collection, *match, {}, unit, resources_.context));
     TROUPE_ASSIGN(auto next, executor->next());
     while (!next.isDocument() && !next.isEnd()) {
@@ -372,8 +373,10 @@ StatusWith<bool> CommandPipelineEnvironment::modifyOne(const CollectionName& in,
     const bson::View replaced = before;
     TROUPE_TRY(validator->check(*after, &replaced));
     TROUPE_TRY(server_.disk.roomFor(after->view().size()));
+    changed = true;
     return collection->update(unit, id, before, *after);
   }));
+  if (!changed) resources_.operation->noteReliance();
   return found;
 }
 
@@ -385,8 +388,9 @@ Status CommandPipelineEnvironment::insert(const CollectionName& into, bson::View
   TROUPE_TRY(validator->check(stored));
   TROUPE_TRY(server_.disk.roomFor(stored.size()));
   storage::RecoveryUnit& unit = resources_.unit();
-  TROUPE_TRY(writeOnce(unit, [&] { return collection->insert(unit, stored).status(); }));
-  return Status::OK();
+  const Status inserted = writeOnce(unit, [&] { return collection->insert(unit, stored).status(); });
+  if (inserted == ErrorCode::kDuplicateKey) resources_.operation->noteReliance();
+  return inserted;
 }
 
 bool CommandPipelineEnvironment::mayTryAgain(const Status& failure) {

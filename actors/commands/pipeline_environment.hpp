@@ -47,7 +47,8 @@ class CommandPipelineEnvironment final : public query::PipelineEnvironment {
 
   /// How long the conflict that `mayTryAgain` was last asked about has to be waited for; once.
   std::optional<std::chrono::milliseconds> takeWait() { return std::exchange(wait_, {}); }
-  /// Runs `body` in a unit of work and commits it; a conflict is the caller's, see mayTryAgain.
+  /// Runs `body` in a unit of work over the newest data, whatever the pipeline reads, and commits it; a conflict is the
+  /// caller's, see mayTryAgain.
   template <class Body>
   Status writeOnce(storage::RecoveryUnit& unit, const Body& body) {
     const Status status = writer().once(body);

@@ -42,19 +42,20 @@ Status checkDistance(const ServerContext& server, bson::Timestamp time) {
 }
 
 /// The newest time of which a local read may have seen something. A primary shows what it has committed also while
-/// older writes are under way, with which its log is not applied as far yet.
+/// older writes are under way, with which its log is not applied as far yet; these may end after its fence has closed.
+/// A rollback and an initial sync take the slots back with the log.
 bson::Timestamp newestSeen(const ServerContext& server) {
-  const bson::Timestamp applied = server.progress->lastApplied();
-  const storage::ReplicatedWrites& writes = *server.operations.replicated;
-  return writes.fence.isOpen() ? std::max(applied, writes.slots.newestWritten()) : applied;
+  return std::max(server.progress->lastApplied(), server.operations.replicated->slots.newestWritten());
 }
 
-/// Reads of what a majority has see no later operation, whatever else this member has applied.
+/// Reads of what a majority has see no later operation, whatever else this member has applied; the writes of a pipeline
+/// that reads so look at the newest data.
 bson::Timestamp operationTime(const Request& request) {
   const storage::OperationContext& operation = request.operation();
   const ServerContext& server = request.server();
   if (operation.hasWritten()) return std::max(operation.lastOpTime().timestamp, newestSeen(server));
-  const bool committed = operation.readConcern.level == storage::ReadConcernLevel::kMajority;
+  const bool committed =
+      operation.readConcern.level == storage::ReadConcernLevel::kMajority && !operation.announcesWrites();
   return committed ? server.progress->majority() : newestSeen(server);
 }
 
@@ -102,7 +103,8 @@ void appendTimes(Request& request) {
   const bson::Timestamp known = std::max(time, server.operations.replicated->slots.newest());
   if (known == bson::Timestamp{}) return;
   if (const auto gossip = gossipOf(request, known)) request.reply().append("$clusterTime", *gossip);
-  request.reply().append("operationTime", time);
+  // A member that has no data yet has heard of times; a client could read after the null time nowhere.
+  if (time != bson::Timestamp{}) request.reply().append("operationTime", time);
 }
 
 }  // namespace troupe::server

@@ -24,7 +24,7 @@ class MemberClock final : public ClusterClock {
 /// maxAcceptableLogicalClockDriftSecs ahead of this node's clock, CLK-007); those of TimeProofs::verify.
 Status takeClusterTime(const Request& request);
 
-/// Appends `operationTime`, the time of the newest operation that the command wrote or could see (CLK-015), and
+/// Appends `operationTime`, the time of the newest operation that the command wrote or could see, if any (CLK-015), and
 /// `$clusterTime`, the newest that this member knows, with its signature for clients that may not advance the clock. On
 /// a node that stands alone: nothing.
 void appendTimes(Request& request);

@@ -29,6 +29,7 @@
 #include "storage/catalog/catalog_closed.hpp"
 #include "storage/oplog/oplog_collection.hpp"
 #include "storage/sessions/retryable_writes.hpp"
+#include "storage/transaction/newest_data.hpp"
 
 namespace troupe::server {
 
@@ -317,12 +318,21 @@ Task<Status> runUnlessClosed(Request& request) {
 /// Whether there is something to await: writes even when the command failed afterwards. A command that had nothing to
 /// write answers for what it found, which another client may have written a moment ago, or an earlier attempt of the
 /// command: it awaits what was there. That goes for each success, also of an operation that was told to end just then:
-/// a step-down may undo what was found. Its wait ends at once, and the reply says so.
+/// a step-down may undo what was found. Its wait ends at once, and the reply says so. The note of a linearizable read
+/// was awaited when it confirmed the read.
 bool awaitsWriteConcern(const Request& request, const Status& outcome) {
   const storage::OperationContext& operation = request.operation();
+  if (operation.readConcern.level == storage::ReadConcernLevel::kLinearizable) return false;
   if (operation.hasWritten()) return true;
   if (!operation.announcesWrites() || !operation.writeConcern.isAwaited()) return false;
   return outcome.isOK() || (!operation.killed() && outcome.code() != ErrorCode::kNotWritablePrimary);
+}
+
+/// Writes look at the newest data, also those of a pipeline that reads at an earlier time.
+StatusWith<OpTime> newestLogged(Request& request) {
+  storage::RecoveryUnit& unit = request.operation().recoveryUnit();
+  const storage::NewestData newest(unit);
+  return storage::lastLogged(request.server().catalog.unguarded(), unit);
 }
 
 /// On a member, a statement that changed nothing awaits the newest write that it could see, also behind the command's
@@ -334,8 +344,7 @@ Task<Status> noteWhatWasThere(Request& request) {
   storage::HeldLock lock(operation, storage::ResourceType::kGlobal, {}, storage::LockMode::kIS);
   if (!operation.tryAdmit(false) || !lock.tryAcquire())
     TROUPE_CO_TRY(co_await acquireLock(request.server().node, operation, lock));
-  TROUPE_CO_ASSIGN(const OpTime newest,
-                   storage::lastLogged(request.server().catalog.unguarded(), operation.recoveryUnit()));
+  TROUPE_CO_ASSIGN(const OpTime newest, newestLogged(request));
   operation.recoveryUnit().releaseSession();
   operation.setLastOpTime(std::max(newest, operation.lastOpTime()));
   co_return Status::OK();

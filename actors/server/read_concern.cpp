@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "actors/replication/replica_view.hpp"
 #include "actors/server/command.hpp"
@@ -163,9 +164,11 @@ Task<Status> confirmLinearizable(Request& request) {
   operation.setWriteTerm(operation.readConcern.term.value());
   CollectionWriter writer(request.server().writes, operation);
   TROUPE_CO_TRY(co_await writer.note(bson::doc("msg", "linearizable read")));
-  operation.writeConcern = {};
+  const storage::WriteConcern own = std::exchange(operation.writeConcern, {});
   operation.writeConcern.majority = true;
-  co_return co_await awaitWriteConcern(request);
+  const Status confirmed = co_await awaitWriteConcern(request);
+  operation.writeConcern = own;
+  co_return confirmed;
 }
 
 }  // namespace troupe::server

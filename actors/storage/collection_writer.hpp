@@ -12,6 +12,7 @@
 #include "storage/catalog/catalog.hpp"
 #include "storage/oplog/oplog_writer.hpp"
 #include "storage/transaction/conflict_retry.hpp"
+#include "storage/transaction/newest_data.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe {
@@ -61,8 +62,10 @@ class CollectionWriter {
   Task<Status> note(bson::Document message);
 
   /// Runs `body` (a callable that gives Status) in a unit of work and commits it. A conflict is the caller's to retry.
+  /// It sees the newest data, also where the operation's reads are of an earlier time (NewestData).
   template <class Body>
   Status once(const Body& body, storage::UnitLogging logging = storage::UnitLogging::kEach) {
+    const storage::NewestData newest(unit());
     storage::WriteUnitOfWork work(unit(), logging);
     TROUPE_TRY(body());
     return work.commit();

@@ -143,7 +143,8 @@ TimeAside timeAside(RecoveryUnit& unit, bson::Timestamp notBefore) {
   return {notOlder(batchStart.value_or(*unit.commitTimestamp())), {}};
 }
 
-/// A grouped unit gets its time when it commits.
+/// A grouped unit gets its time when it commits. One of a transaction writes in the snapshot that it reads; any other
+/// write in an earlier snapshot would miss documents, and conflict for good with what is newer.
 void requireSlots(const RecoveryUnit& unit) {
   if (!unit.pool().isMember()) return;
   if (timesAreGiven(unit)) {
@@ -151,6 +152,8 @@ void requireSlots(const RecoveryUnit& unit) {
     return;
   }
   invariant(ReplicatedUnit::in(unit), "a replicated write has reserved its slot");
+  invariant(unit.readSource() == ReadSource::kNoTimestamp || unit.unitLogging() == UnitLogging::kGrouped,
+            "a replicated write sees the newest data");
   invariant(unit.commitTimestamp() || unit.unitLogging() == UnitLogging::kGrouped,
             "a replicated write carries the time of its slot");
 }

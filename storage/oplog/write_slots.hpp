@@ -74,8 +74,8 @@ TimeAside timeAside(RecoveryUnit& unit, bson::Timestamp notBefore);
 
 /// The guard of what is replicated, on a member of a replica set (SessionPool::isMember), whatever the operation and
 /// its mode: a write to a catalog row or a table needs a slot of `reserveSlots` and carries its time, or, where the
-/// times are given (kApplied, kAside), such a time; a table also passes that was admitted as derived. Throws
-/// BrokenInvariant.
+/// times are given (kApplied, kAside), such a time; a table also passes that was admitted as derived. Where it has a
+/// slot, and is not of a grouped unit, its snapshot must be that of the newest data. Throws BrokenInvariant.
 void requireSlots(const RecoveryUnit& unit);
 void requireSlots(const RecoveryUnit& unit, const Table& table);
 

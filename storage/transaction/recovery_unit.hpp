@@ -75,6 +75,8 @@ class RecoveryUnit {
   /// Chooses what the next snapshot reads; `provided` goes with kProvided. IllegalOperation while a snapshot is open.
   Status setReadSource(ReadSource source, std::optional<Timestamp> provided = std::nullopt);
   ReadSource readSource() const { return source_; }
+  /// The time of kProvided.
+  std::optional<Timestamp> providedTime() const { return provided_; }
   /// The time the open snapshot reads at; nothing when it reads the newest data or no snapshot is open.
   std::optional<Timestamp> readTimestamp() const { return readTimestamp_; }
   /// Up to which time the open snapshot holds the oplog without holes: the visibility point before it was opened

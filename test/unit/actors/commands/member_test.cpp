@@ -187,6 +187,42 @@ TEST_F(MemberTest, ALinearizableCursorIsConfirmedInTheTermOfItsFirstBatch) {  //
   EXPECT_EQ(server.run(more)["code"].toInt64(), static_cast<int64_t>(ErrorCode::kInterruptedDueToReplStateChange));
 }
 
+/// A majority has its note: what becomes of the operation then is nothing to the read.
+TEST_F(MemberTest, ALinearizableReadThatIsConfirmedAwaitsItsNoteNoMore) {  // RDC-008
+  insert(1);
+  ASSERT_TRUE(succeeds(R"({"setDefaultRWConcern": 1, "defaultWriteConcern": {"w": 1}})", "admin"));
+  server.node.advance(std::chrono::seconds(1));
+  holdCommits();
+  const auto read = server.begin(parse(R"({"find": "c", "readConcern": {"level": "linearizable"}})"));
+  server.node.advance(std::chrono::milliseconds(100));
+  ASSERT_FALSE(read->done);
+  auto& progress = *server.server->progress;
+  ASSERT_GE(progress.applied(), read->operation.lastOpTime());
+  progress.noteDurable(progress.applied());
+  read->operation.kill(ErrorCode::kInterrupted);
+  server.node.run();
+  ASSERT_TRUE(read->done);
+  const bson::Document reply = read->takeReply();
+  EXPECT_TRUE(reply["ok"].truthy() && !reply["writeConcernError"].ok()) << bson::toRelaxedJson(reply);
+  EXPECT_FALSE(read->operation.writeConcern.majority) << "its own is in place again";
+}
+
+TEST_F(MemberTest, ALinearizableReadThatIsNotConfirmedFailsAsAWhole) {  // RDC-008
+  insert(1);
+  ASSERT_TRUE(succeeds(R"({"setDefaultRWConcern": 1, "defaultWriteConcern": {"w": 1}})", "admin"));
+  server.node.advance(std::chrono::seconds(1));
+  holdCommits();
+  const auto read = server.begin(parse(R"({"find": "c", "readConcern": {"level": "linearizable"}})"));
+  ASSERT_FALSE(read->done);
+  read->operation.kill(ErrorCode::kInterrupted);
+  server.node.run();
+  ASSERT_TRUE(read->done);
+  const bson::Document reply = read->takeReply();
+  EXPECT_EQ(reply["code"].toInt64(), static_cast<int64_t>(ErrorCode::kInterrupted));
+  EXPECT_FALSE(reply["writeConcernError"].ok()) << bson::toRelaxedJson(reply);
+  EXPECT_FALSE(read->operation.writeConcern.majority);
+}
+
 TEST_F(MemberTest, ReadsAfterAnEntryOfTheLog) {  // RDC-010
   const auto now = timeOf(insert(1));
   const auto find = [](bson::Timestamp time, int term, const std::string& more = "") {

@@ -212,6 +212,32 @@ TEST_F(UnsignedTimesTest, WithoutAuthenticationThereAreNoKeysAndNoProofs) {
   EXPECT_TRUE(batch(R"({"find": "system.keys"})", "admin").empty());
 }
 
+/// The fence closes at once, and the role ends when the last writes have. An older one is still under way.
+TEST_F(UnsignedTimesTest, AReadWhileTheLastWritesEndTellsATimeThatHasWhatItSaw) {  // CLK-015
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1}]})"));
+  storage::ReplicatedWrites& writes = *server.server->operations.replicated;
+  const int64_t term = termOf(server);
+  auto older = writes.slots.reserve(term, 1);
+  const bson::Document write = run(R"({"insert": "c", "documents": [{"_id": 2}], "writeConcern": {"w": 1}})");
+  ASSERT_TRUE(write["ok"].truthy()) << bson::toRelaxedJson(write);
+  writes.fence.close([] {});
+  const bson::Document read = run(R"({"find": "c"})");
+  EXPECT_EQ(read.view().at("cursor.firstBatch").asArray().count(), 2u) << bson::toRelaxedJson(read);
+  EXPECT_EQ(read["operationTime"].asTimestamp(), write["operationTime"].asTimestamp());
+  older.release();
+  writes.fence.open(term);
+  server.node.run();
+}
+
+/// It would be refused as an afterClusterTime.
+TEST(UnknownTimes, AMemberThatHasAppliedNothingTellsNoTimeOfItsOperations) {  // CLK-015
+  CommandNode node({.name = "n1:1", .replicaSet = "rs"});
+  const auto reply = node.run(R"({"ping": 1, "$clusterTime": {"clusterTime": {"$timestamp": {"t": 1, "i": 1}}}})"_json);
+  EXPECT_TRUE(reply["ok"].truthy()) << bson::toRelaxedJson(reply);
+  EXPECT_EQ(reply.view().at("$clusterTime.clusterTime").asTimestamp(), (bson::Timestamp{1, 1}));
+  EXPECT_FALSE(reply.view().has("operationTime"));
+}
+
 TEST(StandaloneTimes, ANodeThatStandsAloneHasNone) {
   CommandNode node;
   const auto reply = node.run(R"({"ping": 1, "$clusterTime": {"clusterTime": {"$timestamp": {"t": 1, "i": 1}}}})"_json);

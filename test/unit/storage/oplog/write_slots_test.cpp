@@ -237,6 +237,27 @@ TEST_P(WriteSlotsTest, NoOperationWritesWhatIsReplicatedWithoutASlotOrATime) {
   EXPECT_EQ(stateAt(at(1000), *current()), was);
 }
 
+/// It would miss what is newer, and wait for conflicts that never end. A transaction writes in the snapshot it reads.
+TEST_P(WriteSlotsTest, AWriteInAnEarlierSnapshotIsABrokenInvariant) {
+  ASSERT_TRUE(insertOne(1).isOK());
+  const Timestamp past = writes->slots.newest();
+  const std::string was = stateAt(at(1000), *current());
+  const auto readEarlier = [&] {
+    begin();
+    EXPECT_TRUE(rec().setReadSource(ReadSource::kProvided, past).isOK());
+  };
+  for (const auto& [name, attempt] : everyWrite()) {
+    readEarlier();
+    EXPECT_THROW((void)attempt(), BrokenInvariant) << name;
+    operation.reset();
+    EXPECT_EQ(writes->slots.openReservations(), 0u) << name;
+  }
+  EXPECT_EQ(stateAt(at(1000), *current()), was);
+  readEarlier();
+  const auto insert = [this] { return current()->insert(rec(), bson::doc("_id", 2)).status(); };
+  EXPECT_TRUE(inUnit(insert, UnitLogging::kGrouped).isOK());
+}
+
 TEST_P(WriteSlotsTest, WhatIsDerivedFromDocumentsWritesToItsTablesOnly) {
   for (const char* field : {"a", "b"})
     ASSERT_TRUE(inUnit([&] { return createEmptyIndex(*catalog, rec(), current(), spec(field)).status(); }).isOK());

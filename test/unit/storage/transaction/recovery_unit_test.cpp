@@ -5,6 +5,7 @@
 #include "storage/catalog/node_state.hpp"
 #include "storage/engine/deterministic_engine.hpp"
 #include "storage/operation/operation_context.hpp"
+#include "storage/transaction/newest_data.hpp"
 #include "storage/transaction/write_unit_of_work.hpp"
 
 namespace troupe::storage {
@@ -178,6 +179,37 @@ TEST_F(RecoveryUnitTest, TheSourceIsFixedWhileASnapshotIsOpen) {
   ASSERT_TRUE(unit.begin().isOK());
   EXPECT_EQ(unit.readTimestamp(), timeOf(7));
   EXPECT_EQ(unit.setReadSource(ReadSource::kNoTimestamp).code(), ErrorCode::kIllegalOperation);
+}
+
+TEST_F(RecoveryUnitTest, AReaderOfAnEarlierTimeMayLookAtTheNewestDataMeanwhile) {
+  commit("k", "10", 10);
+  commit("k", "20", 20);
+  FixedTimes times;
+  times.majorityPoint = timeOf(15);
+  for (const ReadSource source : {ReadSource::kProvided, ReadSource::kMajority}) {
+    RecoveryUnit unit(pool_, &times);
+    ASSERT_TRUE(unit.setReadSource(source, timeOf(12)).isOK());
+    EXPECT_EQ(read(unit, "k"), "10");
+    {
+      const NewestData newest(unit);
+      EXPECT_EQ(read(unit, "k"), "20");
+    }
+    EXPECT_FALSE(unit.isActive());
+    EXPECT_EQ(read(unit, "k"), "10");
+    EXPECT_EQ(unit.readTimestamp(), source == ReadSource::kProvided ? timeOf(12) : timeOf(15));
+  }
+}
+
+TEST_F(RecoveryUnitTest, ASnapshotOfTheNewestDataAndThatOfAUnitOfWorkStand) {
+  commit("k", "10", 10);
+  RecoveryUnit present(pool_), earlier(pool_);
+  EXPECT_EQ(read(present, "k"), "10");
+  ASSERT_TRUE(earlier.setReadSource(ReadSource::kProvided, timeOf(10)).isOK());
+  WriteUnitOfWork work(earlier);
+  commit("k", "20", 20);
+  const NewestData ofPresent(present), ofEarlier(earlier);
+  EXPECT_EQ(read(present, "k"), "10");
+  EXPECT_EQ(read(earlier, "k"), "10");
 }
 
 TEST_F(RecoveryUnitTest, AProvidedTimeBeforeTheHistoryIsTooOld) {
