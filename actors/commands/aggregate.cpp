@@ -1,6 +1,7 @@
 // aggregate, count, distinct.
 #include <set>
 
+#include "actors/commands/cursor_batches.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/prepared_aggregation.hpp"
 #include "actors/commands/write_support.hpp"

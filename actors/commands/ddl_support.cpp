@@ -1,5 +1,6 @@
 #include "actors/commands/ddl_support.hpp"
 
+#include "actors/commands/cursor_batches.hpp"
 #include "actors/commands/query_support.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/maintenance/index_build_messages.hpp"

@@ -1,4 +1,5 @@
 // find, getMore, killCursors: queries and their cursors.
+#include "actors/commands/cursor_batches.hpp"
 #include "actors/commands/families.hpp"
 #include "actors/commands/prepared_aggregation.hpp"
 #include "actors/commands/query_support.hpp"
@@ -224,59 +225,79 @@ Status checkStillAllowed(Request& request, ClientCursor& cursor) {
   return Status::OK();
 }
 
-Task<Status> getMore(Request& request) {
+/// What a getMore says, whatever its cursor is.
+Status checkGetMore(const Request& request) {
   const auto id = request.body().first();
   if (id.isNullish())
-    co_return Status(ErrorCode::kMissingRequiredField, "BSON field 'getMore.getMore' is missing but a required field");
-  if (const auto term = request.arg("term"); term && !term.is(bson::Type::kInt64))
-    co_return Status(ErrorCode::kTypeMismatch, "BSON field 'getMore.term' is the wrong type '" +
-                                                   std::string(bson::typeName(term.type())) +
-                                                   "', expected type 'long'");
-  if (!id.is(bson::Type::kInt64) && !id.is(bson::Type::kInt32)) {
-    co_return Status(ErrorCode::kTypeMismatch, "BSON field 'getMore.getMore' is the wrong type '" +
-                                                   std::string(bson::typeName(id.type())) + "', expected type 'long'");
-  }
+    return {ErrorCode::kMissingRequiredField, "BSON field 'getMore.getMore' is missing but a required field"};
+  const auto isNoLong = [](std::string_view field, const bson::Element& value) -> Status {
+    return {ErrorCode::kTypeMismatch, "BSON field 'getMore." + std::string(field) + "' is the wrong type '" +
+                                          std::string(bson::typeName(value.type())) + "', expected type 'long'"};
+  };
+  if (const auto term = request.arg("term"); term && !term.is(bson::Type::kInt64)) return isNoLong("term", term);
+  if (!id.is(bson::Type::kInt64) && !id.is(bson::Type::kInt32)) return isNoLong("getMore", id);
   const auto batchSize = request.arg("batchSize");
   if (batchSize && batchSize.toInt64() < 0) {
-    co_return Status(ErrorCode::kInvalidComparisonRange, "BSON field 'batchSize' value must be >= 0, actual value '" +
-                                                             std::to_string(batchSize.toInt64()) + "'");
+    return {ErrorCode::kInvalidComparisonRange,
+            "BSON field 'batchSize' value must be >= 0, actual value '" + std::to_string(batchSize.toInt64()) + "'"};
   }
+  if (request.text("collection").empty()) return {ErrorCode::kInvalidNamespace, "Collection names cannot be empty"};
+  return Status::OK();
+}
+
+/// The fail point `failGetMoreAfterCursorCheckout`.
+Status failAfterCheckout(const Request& request) {
+  const auto data = request.server().failPoints.fires("failGetMoreAfterCursorCheckout");
+  if (!data) return Status::OK();
+  bson::Builder extra;
+  if (const auto labels = data->view()["errorLabels"]; labels) extra.append("errorLabels", labels);
+  const auto code = data->view()["errorCode"].toInt64(static_cast<int64_t>(ErrorCode::kUnknownError));
+  return {static_cast<ErrorCode>(code), "Throwing exception due to failGetMoreAfterCursorCheckout fail point.",
+          extra.finish()};
+}
+
+/// Prepares the request for what its cursor asks for. Gives how long a tailable one waits for its first result.
+StatusWith<std::optional<std::chrono::milliseconds>> readFor(Request& request, const ClientCursor& cursor) {
+  request.originatingCommand = cursor.command;
+  readFromCursor(request, cursor.fromSecondaries);
+  TROUPE_ASSIGN(const auto wait, patience(request, cursor));
+  if (cursor.maxTimeLeft) TROUPE_TRY(limitTime(request, *cursor.maxTimeLeft));
+  return wait;
+}
+
+BatchLimit limitOf(const Request& request, const ClientCursor& cursor) {
+  BatchLimit limit;
+  if (const int64_t batchSize = request.number("batchSize"); batchSize > 0) limit.documents = batchSize;
+  if (cursor.limit) {
+    const int64_t left = *cursor.limit - cursor.returned;
+    limit.documents = std::min(limit.documents.value_or(left), left);
+  }
+  return limit;
+}
+
+/// A command that is refused leaves the cursor as it was; one that fails ends it.
+Task<Status> getMore(Request& request) {
+  TROUPE_CO_TRY(checkGetMore(request));
   ServerContext& server = request.server();
   server.counters.getMore.fetch_add(1, std::memory_order_relaxed);
   const std::string ns = std::string(request.db()) + "." + std::string(request.text("collection"));
   request.operation().ns = ns;
-  if (request.text("collection").empty())
-    co_return Status(ErrorCode::kInvalidNamespace, "Collection names cannot be empty");
-  auto cursor = server.cursors.pin(id.toInt64(), ns, request.userNames(), request.session(), &request.operation());
-  if (!cursor.isOK()) co_return cursor.status();
-  if (Status status = checkStillAllowed(request, **cursor); !status.isOK()) {
-    server.cursors.unpin(*cursor, server.node.environment().now());
+  TROUPE_CO_ASSIGN(auto pinned, server.cursors.pin(request.body().first().toInt64(), ns, request.userNames(),
+                                                   request.session(), &request.operation()));
+  PinnedCursor cursor(server, std::move(pinned));
+  if (Status status = checkStillAllowed(request, *cursor); !status.isOK()) {
+    cursor.putBack();
     co_return status;
   }
-  if (const auto data = server.failPoints.fires("failGetMoreAfterCursorCheckout")) {
-    server.cursors.forget(id.toInt64());
-    bson::Builder extra;
-    if (const auto labels = data->view()["errorLabels"]; labels) extra.append("errorLabels", labels);
-    const auto code = data->view()["errorCode"].toInt64(static_cast<int64_t>(ErrorCode::kUnknownError));
-    co_return Status(static_cast<ErrorCode>(code),
-                     "Throwing exception due to failGetMoreAfterCursorCheckout fail point.", extra.finish());
+  TROUPE_CO_TRY(failAfterCheckout(request));
+  const auto wait = readFor(request, *cursor);
+  if (!wait.isOK()) {
+    cursor.putBack();
+    co_return wait.status();
   }
-  request.originatingCommand = (*cursor)->command;
-  readFromCursor(request, (*cursor)->fromSecondaries);
-  const auto wait = patience(request, **cursor);
-  Status timed = wait.status();
-  if (timed.isOK() && (*cursor)->maxTimeLeft) timed = limitTime(request, *(*cursor)->maxTimeLeft);
-  if (!timed.isOK()) {
-    server.cursors.unpin(*cursor, server.node.environment().now());
-    co_return timed;
-  }
-  BatchLimit limit;
-  if (batchSize && batchSize.toInt64() > 0) limit.documents = batchSize.toInt64();
-  if ((*cursor)->limit) {
-    const int64_t left = *(*cursor)->limit - (*cursor)->returned;
-    limit.documents = std::min(limit.documents.value_or(left), left);
-  }
-  co_return co_await replyWithNextBatch(request, std::move(*cursor), limit, *wait);
+  // The commands before it may have used up the cursor's time, and a small batch never asks.
+  TROUPE_CO_TRY(request.operation().checkForInterrupt(server.node.environment().now()));
+  co_return co_await replyWithNextBatch(request, cursor, limitOf(request, *cursor), *wait);
 }
 
 constexpr Argument kKillCursorsArguments[] = {arrayArg("cursors").required()};

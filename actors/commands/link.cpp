@@ -67,7 +67,15 @@ Task<Status> replyWithDocuments(Request& request, std::unique_ptr<transport::Rem
   co_return Status::OK();
 }
 
+/// The right to `linkRun` says nothing of which user is to run the command: another may hold what that needs.
+Status checkOneUser(const Request& request) {
+  if (!request.checksPrivileges() || request.client().users.size() <= 1) return Status::OK();
+  return {ErrorCode::kIllegalOperation,
+          "the command would have the rights of one user, but several are logged in: log out of the others"};
+}
+
 Task<Status> linkRun(Request& request) {
+  TROUPE_CO_TRY(checkOneUser(request));
   Node& node = request.server().node;
   TROUPE_CO_ASSIGN(const std::string peer, node.postOffice().resolve(std::string(request.text("linkRun"))));
   TROUPE_CO_TRY(link::splitNodeName(peer).status());

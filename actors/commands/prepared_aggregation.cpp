@@ -1,5 +1,6 @@
 #include "actors/commands/prepared_aggregation.hpp"
 
+#include "actors/commands/cursor_batches.hpp"
 #include "actors/commands/pipeline_environment.hpp"
 #include "actors/commands/views.hpp"
 #include "actors/kernel/node.hpp"

@@ -71,34 +71,11 @@ Status prepareContext(QueryResources& resources, const Request& request, bson::V
 std::unique_ptr<ResultStream> streamOf(std::shared_ptr<QueryResources> resources,
                                        std::unique_ptr<query::Executor> executor);
 
-/// How much one batch may hold.
-struct BatchLimit {
-  std::optional<int64_t> documents;
-  size_t bytes = 16 * 1024 * 1024;
-};
-
-/// Ends the `cursor` of a reply: its id (0: there is no more), its namespace, and the time of a snapshot, at which a
-/// client's next reads go on.
-void endCursor(Request& request, int64_t id, std::string_view ns);
-
-/// Writes `cursor: {<name>: [...], id, ns}` into the reply: results until the batch is full or the stream ends, letting
-/// others run meanwhile. Keeps the cursor in the registry when there may be more (unless `single`), and gives its id.
-Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit, bool single);
-
-/// Replies with a query's only batch: no cursor is made, so the stream may borrow from the request.
-Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::unique_ptr<ResultStream> stream,
-                                std::optional<int64_t> documents);
-
-/// The same for getMore with a pinned cursor. A tailable one waits for its first result as long as `patience`.
-Task<Status> replyWithNextBatch(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit,
-                                std::optional<std::chrono::milliseconds> patience = {});
-
-/// A cursor for the request, not yet registered.
-std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns,
-                                        std::unique_ptr<ResultStream> stream);
-
 /// Gives up the stream's cursors and with them the operation's snapshot and session.
 void suspend(storage::OperationContext& operation, ResultStream& stream);
+
+/// Takes up again what `suspend` gave up, in this command or the one before.
+Task<Status> resume(Request& request, ResultStream& stream);
 
 /// The admission priority of an operation while it reads a stream (LCK-010): low when the stream reads a whole
 /// collection or index, so that operations with little work go first. The priority before at the end of its life.

@@ -5,6 +5,7 @@
 
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
+#include "actors/server/command.hpp"
 #include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
@@ -106,8 +107,11 @@ Task<StatusWith<size_t>> addRowsOfOthers(Request& request, bson::Document comman
 transport::ActAs identityOf(const Request& request) {
   if (!request.server().identity.authentication || request.client().isInternal()) return transport::ActAs::cluster();
   const auto& users = request.client().users;
-  return users.empty() ? transport::ActAs::nobody()
-                       : transport::ActAs::theUser(users.front().name, users.front().database);
+  const auto mayRunIt = [&](const AuthenticatedUser& user) {
+    return user.privileges.allows(request.command->requirement.action, auth::Resource::cluster());
+  };
+  const auto one = std::find_if(users.begin(), users.end(), mayRunIt);
+  return one == users.end() ? transport::ActAs::nobody() : transport::ActAs::theUser(one->name, one->database);
 }
 
 StatusWith<std::optional<std::string>> otherMemberOf(const Request& request) {

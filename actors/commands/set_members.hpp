@@ -55,13 +55,14 @@ bson::Document rowOfMember(bson::View row, std::string_view node);
 /// gives how many these are. Errors: ExceededMemoryLimit; the request has to end.
 Task<StatusWith<size_t>> addRowsOfOthers(Request& request, bson::Document command, ListedRows& rows);
 
-/// The user of the request as other nodes know it; the cluster where nobody has to log in.
+/// The user of the request as other nodes know it: of several the first whose privileges hold the action on the cluster
+/// that the command needs. The cluster itself where nobody has to log in.
 transport::ActAs identityOf(const Request& request);
 /// The member that the argument `node` names; nothing: it is this node, or is not given. Errors: BadValue (the set has
 /// no such member).
 StatusWith<std::optional<std::string>> otherMemberOf(const Request& request);
-/// Runs a command of the database `admin` on another member with the rights that the request's user has there, and
-/// takes over its reply. Errors: the command's; HostUnreachable; MaxTimeMSExpired.
+/// Runs a command of the database `admin` on another member with the rights that the request's user (`identityOf`) has
+/// there, and takes over its reply. Errors: the command's; HostUnreachable; MaxTimeMSExpired.
 Task<Status> runOnMember(Request& request, std::string member, bson::Document command);
 
 }  // namespace troupe::commands

@@ -123,14 +123,15 @@ void CursorRegistry::erase(std::unordered_map<int64_t, Slot>::iterator it) {
   slots_.erase(it);
 }
 
-std::unique_ptr<ClientCursor> CursorRegistry::killLocked(std::unordered_map<int64_t, Slot>::iterator it) {
+std::unique_ptr<ClientCursor> CursorRegistry::killLocked(std::unordered_map<int64_t, Slot>::iterator it,
+                                                         ErrorCode why) {
   if (it->second.cursor || it->second.planKilled) {
     auto cursor = std::move(it->second.cursor);
     erase(it);
     return cursor;
   }
   it->second.killed = true;
-  if (it->second.operation) it->second.operation->kill(ErrorCode::kCursorKilled);
+  if (it->second.operation) it->second.operation->kill(why);
   return nullptr;
 }
 
@@ -145,6 +146,8 @@ CursorRegistry::Killed CursorRegistry::kill(int64_t id) {
 
 int64_t CursorRegistry::killIf(const std::function<bool(const ClientCursor&)>& which, Afterwards afterwards) {
   std::vector<std::unique_ptr<ClientCursor>> dropped;
+  const ErrorCode ofUsed =
+      afterwards == Afterwards::kPlanKilled ? ErrorCode::kQueryPlanKilled : ErrorCode::kCursorKilled;
   const std::lock_guard lock(mutex_);
   for (auto it = slots_.begin(); it != slots_.end();) {
     const auto here = it++;
@@ -165,7 +168,7 @@ int64_t CursorRegistry::killIf(const std::function<bool(const ClientCursor&)>& w
     pinned.sessionKey = here->second.sessionKey;
     pinned.owners = here->second.owners;
     const bool isTold = here->second.planKilled && afterwards == Afterwards::kPlanKilled;
-    if (!isTold && which(pinned)) dropped.push_back(killLocked(here));
+    if (!isTold && which(pinned)) dropped.push_back(killLocked(here, ofUsed));
   }
   return static_cast<int64_t>(dropped.size());
 }

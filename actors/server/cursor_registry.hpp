@@ -58,9 +58,10 @@ struct ClientCursor {
   bool fromSecondaries = false;  ///< its client has agreed to read from secondaries; drivers say so once
   TimePoint created;
   TimePoint lastUsed;
-  std::optional<std::chrono::milliseconds> maxTimeLeft;  ///< what the maxTimeMS of its command leaves
+  std::optional<Duration> maxTimeLeft;  ///< of the maxTimeMS of its command, for the work of the next ones
   int64_t returned = 0;
   int64_t batches = 0;
+  int64_t keysExamined = 0, docsExamined = 0;  ///< by its commands so far
   std::optional<int64_t> limit;  ///< results after which it is known to be exhausted
   std::optional<Tail> tail;
   std::optional<ScanPosition> position;  ///< while it is asked for
@@ -94,10 +95,11 @@ class CursorRegistry {
   enum class Killed { kKilled, kNotFound };
   /// Whether the cursor was opened by one of `users`, or without a login. Errors: CursorNotFound.
   StatusWith<bool> belongsTo(int64_t id, const std::vector<std::string>& users) const;
-  /// Ends a cursor; one that is in use ends with its command, which is interrupted.
+  /// Ends a cursor; one that is in use ends with its command, which is interrupted (CursorKilled).
   Killed kill(int64_t id);
-  /// What the client of an idle cursor that was ended is told by its next getMore: that the plan was killed, since the
-  /// collection it ran on is gone, or that there is no such cursor.
+  /// What the client of a cursor that was ended is told by its next getMore: that the plan was killed, since the
+  /// collection it ran on is gone (QueryPlanKilled), or that there is no such cursor. The getMore of one in use ends
+  /// with QueryPlanKilled or CursorKilled.
   enum class Afterwards { kPlanKilled, kNotFound };
   /// Ends every cursor for which `which` is true; returns how many.
   int64_t killIf(const std::function<bool(const ClientCursor&)>& which,
@@ -138,7 +140,8 @@ class CursorRegistry {
     std::optional<TimePoint> planKilled;  ///< the last use of a cursor that is gone, of which its client is still told
   };
   bool isUsedSince(int64_t id, TimePoint when) const;
-  std::unique_ptr<ClientCursor> killLocked(std::unordered_map<int64_t, Slot>::iterator it);
+  std::unique_ptr<ClientCursor> killLocked(std::unordered_map<int64_t, Slot>::iterator it,
+                                           ErrorCode why = ErrorCode::kCursorKilled);
   void erase(std::unordered_map<int64_t, Slot>::iterator it);
 
   std::function<int64_t()> randomId_;

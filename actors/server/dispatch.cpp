@@ -6,6 +6,7 @@
 #include "actors/server/cluster_time.hpp"
 #include "actors/server/collection_uuid.hpp"
 #include "actors/server/command.hpp"
+#include "actors/server/cursor_registry.hpp"
 #include "actors/server/error_labels.hpp"
 #include "actors/server/finished_operation.hpp"
 #include "actors/server/namespace_resolution.hpp"
@@ -66,16 +67,8 @@ bool failCommandApplies(const Request& request, bson::View data) {
 
 /// Waits as long as `failCommand` says, unless the operation is killed, is out of time, or loses its client.
 Task<Status> block(Request& request, Duration time) {
-  Environment& environment = request.server().node.environment();
   request.endWithClient();
-  auto promise = std::make_shared<Promise<Status>>();
-  auto over = promise->future();
-  auto end = [promise](const Status& why) { promise->set(why); };
-  InterruptibleWait::Options options;
-  options.limit = environment.now() + time;
-  options.late = Status::OK();
-  const InterruptibleWait guard(environment, request.operation(), end, std::move(options));
-  co_return co_await over;
+  co_return co_await pauseFor(request.server().node.environment(), request.operation(), time);
 }
 
 /// Applies an armed `failCommand` before the command runs: block, close the connection, or fail with a code and
@@ -306,6 +299,13 @@ Task<Status> runInSession(Request& request) {
   co_return co_await runBody(request, failure);
 }
 
+/// After a failure the client knows nothing of a cursor that the command opened, and has not got the batch of one that
+/// it read: going on would leave that out.
+void endCursorOf(Request& request) {
+  if (request.cursorId != 0 && !request.cursorExhausted) request.server().cursors.kill(request.cursorId);
+  request.streamOn.reset();
+}
+
 /// What a command looks for without a lock is not to be had while the node rolls back.
 Task<Status> runUnlessClosed(Request& request) {
   try {
@@ -448,6 +448,7 @@ Task<void> dispatch(Request& request) {
   if (status.isOK()) {
     appendSuccess(request);
   } else {
+    endCursorOf(request);
     request.server().counters.userAsserts.fetch_add(1, std::memory_order_relaxed);
     if (status == ErrorCode::kDataCorruptionDetected)
       request.server().log.error(log::Component::kStorage, 22449, "command", "A command met damaged data",

@@ -141,7 +141,7 @@ bool takesReadConcern(const Request& request, storage::ReadConcernLevel level) {
   return takesLevel(*request.command, level) && checkStages(request, level).isOK();
 }
 
-Status limitTime(Request& request, std::chrono::milliseconds limit) {
+Status limitTime(Request& request, Duration limit) {
   FailPoints& failPoints = request.server().failPoints;
   const bool switchesThem = request.command->name == "configureFailPoint";
   if (!switchesThem && failPoints.fires("maxTimeAlwaysTimeOut"))

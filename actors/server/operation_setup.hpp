@@ -13,6 +13,6 @@ bool takesReadConcern(const Request& request, storage::ReadConcernLevel level);
 
 /// Gives the operation so much time from its start on, as a client asked for. The fail points maxTimeAlwaysTimeOut and
 /// maxTimeNeverTimeOut change that. Errors: MaxTimeMSExpired, of the first of them.
-Status limitTime(Request& request, std::chrono::milliseconds limit);
+Status limitTime(Request& request, Duration limit);
 
 }  // namespace troupe::server

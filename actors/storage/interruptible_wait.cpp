@@ -44,4 +44,14 @@ Task<Answer> awaitAnswer(Node& node, storage::OperationContext& operation, Futur
   co_return co_await outcome;
 }
 
+Task<Status> pauseFor(Environment& environment, storage::OperationContext& operation, Duration time) {
+  auto promise = std::make_shared<Promise<Status>>();
+  auto over = promise->future();
+  auto end = [promise](const Status& why) { promise->set(why); };
+  InterruptibleWait::Options options;
+  options.limit = environment.now() + time;
+  const InterruptibleWait guard(environment, operation, end, std::move(options));
+  co_return co_await over;
+}
+
 }  // namespace troupe

@@ -44,4 +44,8 @@ class InterruptibleWait {
 /// killed or its deadline passes. The answer is dropped then.
 Task<Answer> awaitAnswer(Node& node, storage::OperationContext& operation, Future<Answer> answer);
 
+/// Lets time pass for an operation, on its coroutine. Errors: the operation's, at once, when it is killed or its
+/// deadline passes.
+Task<Status> pauseFor(Environment& environment, storage::OperationContext& operation, Duration time);
+
 }  // namespace troupe

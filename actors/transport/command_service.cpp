@@ -77,8 +77,9 @@ Task<Status> logInWhenReadable(std::shared_ptr<Job> job) {
   co_return co_await server.users.read(server.node, waiting.operation, attempt);
 }
 
-/// Answers with the first batch; what comes after it is given by an actor of its own.
-Payload openCursor(Job& job, RemoteReply reply) {
+/// Answers with the first batch; what comes after it is given by an actor of its own. Without one the first batch would
+/// pass for all there is: a run that was killed meanwhile fails.
+StatusWith<Payload> openCursor(Job& job, RemoteReply reply) {
   const bson::View cursor =
       reply.document.view()["cursor"].isObjectLike() ? reply.document.view()["cursor"].asDocument() : bson::View();
   const int64_t id = cursor["id"].toInt64();
@@ -93,8 +94,11 @@ Payload openCursor(Job& job, RemoteReply reply) {
     auto sender =
         std::make_unique<CursorSender>(command, CursorSender::Cursor(id, cursor["ns"].toStringOr(), job.document));
     server.node.spawn(address.path(), std::move(sender), options);
-    if (command->run->continueAs(address)) path = address.path();
-    else server.node.requestStop(address);
+    if (Status killed = command->run->continueAs(address); !killed.isOK()) {
+      server.node.requestStop(address);
+      return killed;
+    }
+    path = address.path();
   }
   return replyPayload<schema::CursorOpened>(std::move(reply), [&](auto out) { out.setPath(path); });
 }

@@ -10,11 +10,11 @@ void RemoteRun::setOperation(storage::OperationContext* operation) {
   if (operation_ && killed_ != ErrorCode::kOK) operation_->kill(killed_);
 }
 
-bool RemoteRun::continueAs(const Address& cursor) {
+Status RemoteRun::continueAs(const Address& cursor) {
   const std::lock_guard lock(mutex_);
-  if (killed_ != ErrorCode::kOK) return false;
+  if (killed_ != ErrorCode::kOK) return {killed_, "the command was killed as it opened its cursor"};
   cursor_ = cursor;
-  return true;
+  return Status::OK();
 }
 
 void RemoteRun::kill(ErrorCode why, Node& node) {

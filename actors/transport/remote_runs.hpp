@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "actors/kernel/node.hpp"
+#include "messaging/errors/status.hpp"
 #include "storage/operation/operation_context.hpp"
 
 namespace troupe::transport {
@@ -17,8 +18,8 @@ class RemoteRun {
  public:
   /// The operation that carries it out now; null: none. One that was killed before is killed at once.
   void setOperation(storage::OperationContext* operation);
-  /// Its results go on as a cursor, under that actor. False if it was killed meanwhile.
-  bool continueAs(const Address& cursor);
+  /// Its results go on as a cursor, under that actor. Errors: the code of its kill, if it was killed meanwhile.
+  Status continueAs(const Address& cursor);
   /// Kills the operation, stops the cursor.
   void kill(ErrorCode why, Node& node);
 

@@ -133,11 +133,14 @@ Task<StatusWith<std::unique_ptr<RemoteCursor>>> RemoteCursor::open(Node& node, s
   if (!answer.isOK()) co_return answer.status();
   auto first = replyOf<schema::CursorOpened>(*answer);
   if (!first.isOK()) co_return first.status();
+  const std::string sender(answer->read<schema::CursorOpened>()->getPath().cStr());
+  const bson::Element info = first->document()["cursor"];
+  const bool hasMore = info.isObjectLike() && info.asDocument()["id"].toInt64() != 0;
+  if (hasMore && sender.empty()) co_return Status(ErrorCode::kCursorKilled, "the cursor was closed by " + target);
   std::unique_ptr<RemoteCursor> cursor(new RemoteCursor(node, target, id, std::move(options)));
   cursor->present_ = std::move(*first);
   cursor->tails_ = tails;
-  auto opened = answer->read<schema::CursorOpened>();
-  if (opened->getPath().size() > 0) cursor->sender_ = Address(target, std::string(opened->getPath().cStr()));
+  if (!sender.empty()) cursor->sender_ = Address(target, sender);
   cursor->grant();
   co_return cursor;
 }

@@ -77,7 +77,7 @@ struct CursorOptions {
 /// the cursor there.
 class RemoteCursor {
  public:
-  /// Runs the command there. Errors: those of runCommand.
+  /// Runs the command there. Errors: those of runCommand; CursorKilled (there is more, but nothing there to give it).
   static Task<StatusWith<std::unique_ptr<RemoteCursor>>> open(Node& node, std::string target, std::string database,
                                                               bson::Document command, CursorOptions options);
   using Opened = StatusWith<std::unique_ptr<RemoteCursor>>;

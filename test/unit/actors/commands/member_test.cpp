@@ -161,19 +161,20 @@ TEST_F(MemberTest, AReadThatWaitsForItsNoteEndsWithTheOperation) {
 
 /// Another primary may have been there in between, and have taken writes that this read has not seen.
 TEST_F(MemberTest, ALinearizableReadIsNotConfirmedInALaterTerm) {  // RDC-009
-  insert(1);
+  for (int id = 1; id <= 3; ++id) insert(id);
   ASSERT_TRUE(succeeds(R"({"setParameter": 1, "storageEngineConcurrentReadTransactions": 1})", "admin"));
   server.node.advance(std::chrono::milliseconds(200));
   storage::Ticket only = server.admission.read().tryTake(storage::AdmissionPriority::kNormal);
   ASSERT_EQ(server.admission.read().available(), 0);
-  const auto read =
-      server.begin(parse(R"({"find": "c", "readConcern": {"level": "linearizable"}})"), "test", server.connect());
+  const auto read = server.begin(parse(R"({"find": "c", "batchSize": 2, "readConcern": {"level": "linearizable"}})"),
+                                 "test", server.connect());
   EXPECT_FALSE(read->done);
   losesAndRegainsItsRole();
   ASSERT_FALSE(read->done);
   only.reset();
   EXPECT_EQ(endsWith(*read), static_cast<int64_t>(ErrorCode::kInterruptedDueToReplStateChange));
-  EXPECT_EQ(batch(R"({"find": "c", "readConcern": {"level": "linearizable"}})").size(), 1u) << "one of the new term";
+  EXPECT_EQ(server.cursors.statistics().open, 0) << "nobody has been told of the cursor";
+  EXPECT_EQ(batch(R"({"find": "c", "readConcern": {"level": "linearizable"}})").size(), 3u) << "one of the new term";
 }
 
 TEST_F(MemberTest, ALinearizableCursorIsConfirmedInTheTermOfItsFirstBatch) {  // RDC-009
@@ -185,6 +186,7 @@ TEST_F(MemberTest, ALinearizableCursorIsConfirmedInTheTermOfItsFirstBatch) {  //
   EXPECT_TRUE(second["ok"].truthy()) << bson::toRelaxedJson(second);
   losesAndRegainsItsRole();
   EXPECT_EQ(server.run(more)["code"].toInt64(), static_cast<int64_t>(ErrorCode::kInterruptedDueToReplStateChange));
+  EXPECT_EQ(server.cursors.statistics().open, 0) << "it would go on behind a batch that its client has not got";
 }
 
 /// A majority has its note: what becomes of the operation then is nothing to the read.

@@ -212,14 +212,23 @@ class GuardedSetTest : public SetMembersTest {
         b.run(*bson::fromJson(R"({"createUser": "ann", "pwd": "x", "roles": ["clusterMonitor"]})"), "admin");
     EXPECT_TRUE(made["ok"].truthy()) << bson::toRelaxedJson(made);
   }
+  /// A user with this role of admin on a.
+  AuthenticatedUser userOf(const char* name, const char* role) {
+    AuthenticatedUser user;
+    user.name = name;
+    user.database = "admin";
+    user.version = a.users->version();
+    EXPECT_TRUE(user.privileges.addRole(role, "admin").isOK());
+    return user;
+  }
   /// Logs the client of a in as ann, who has this role there.
   void logIn(const char* role) {
-    AuthenticatedUser ann;
-    ann.name = "ann";
-    ann.database = "admin";
-    ann.version = a.users->version();
-    ASSERT_TRUE(ann.privileges.addRole(role, "admin").isOK());
-    a.client->users = {std::move(ann)};
+    a.client->users = {userOf("ann", role)};
+    a.client->usersChanged();
+  }
+  /// Logs the client in as another user besides, who goes first and whom b does not know.
+  void logInToo() {
+    a.client->users.insert(a.client->users.begin(), userOf("bob", "readAnyDatabase"));
     a.client->usersChanged();
   }
 };
@@ -244,6 +253,20 @@ TEST_F(GuardedSetTest, WhatAUserMayDoToAnActorIsDecidedWhereItIs) {
   advance(1s);
   EXPECT_EQ(incarnation(b), 1);
   EXPECT_EQ(code(restart + "}"), 0);
+}
+
+TEST_F(GuardedSetTest, OfSeveralUsersTheOneWhoMayRunTheCommandActsElsewhere) {
+  logIn("clusterMonitor");
+  logInToo();
+  EXPECT_EQ(code(R"({"actorDetails": "/node", "node": "b:2"})"), 0);
+}
+
+TEST_F(GuardedSetTest, AnyCommandIsRunElsewhereForOneUserOnly) {
+  const auto ping = R"({"linkRun": "b:2", "command": {"ping": 1}})";
+  logIn("clusterManager");
+  EXPECT_EQ(code(ping), 0);
+  logInToo();
+  EXPECT_EQ(code(ping), 20) << "either may be meant";
 }
 
 class NodeAloneTest : public CommandTest {};

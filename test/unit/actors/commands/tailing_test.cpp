@@ -147,7 +147,7 @@ TEST_F(TailingTest, AWaitingCursorEndsWhenItsCollectionIsDropped) {
   const auto waiting = server.begin(getMore(open(), 60'000));
   ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
   ASSERT_TRUE(waiting->done);
-  EXPECT_EQ(waiting->takeReply()["code"].toInt64(), 237);
+  EXPECT_EQ(waiting->takeReply()["code"].toInt64(), 175);
 }
 
 TEST_F(TailingTest, AWaitingCursorEndsWhenItIsKilled) {

@@ -212,7 +212,7 @@ TEST_F(CursorRegistryTest, KillIfSeesPinnedCursorsToo) {
   storage::OperationContext operation({sessions}, storage::OperationOrigin::kClient, 1, start);
   auto mine = pin(pinned, {}, &operation);
   EXPECT_EQ(cursors.killIf([](const ClientCursor& c) { return c.ns == "test.c"; }), 2);
-  EXPECT_TRUE(operation.killed());
+  EXPECT_EQ(operation.checkForInterrupt(start), ErrorCode::kQueryPlanKilled);
   EXPECT_EQ(pin(idle).status(), ErrorCode::kQueryPlanKilled);
   EXPECT_FALSE(cursors.unpin(*mine, start));
 }

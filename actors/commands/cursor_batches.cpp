@@ -1,0 +1,283 @@
+#include "actors/commands/cursor_batches.hpp"
+
+#include <utility>
+
+#include "actors/commands/query_support.hpp"
+#include "actors/commands/tailing.hpp"
+#include "actors/kernel/node.hpp"
+#include "actors/server/capped_waiters.hpp"
+#include "actors/server/command.hpp"
+#include "actors/server/read_concern.hpp"
+#include "actors/server/role_check.hpp"
+#include "actors/server/shown_command.hpp"
+#include "actors/server/user_store.hpp"
+#include "messaging/errors/co_status.hpp"
+
+namespace troupe::commands {
+using namespace server;
+
+namespace {
+
+/// Results between two looks at the clock.
+constexpr int kResultsPerLook = 64;
+/// Bytes for the framing of the cursor and of reply fields, beside the documents.
+constexpr size_t kReplyOverhead = 16 * 1024;
+
+struct BatchState {
+  int64_t returned = 0;
+  bool exhausted = false;
+  bool isOnly = false;  ///< nobody can ask for what it does not hold
+};
+
+/// A tailable cursor outlives the end of its results, once it has a position to go on from.
+bool staysOpen(const ClientCursor& cursor) {
+  if (!cursor.tail) return false;
+  storage::OperationMetrics metrics;
+  cursor.stream->report(metrics);
+  return metrics.docsExamined > 0;
+}
+
+/// Moves results into the open array of the reply.
+Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit, BatchState& state) {
+  ScanPriority priority(request, *cursor.stream);
+  if (priority.isLow()) TROUPE_CO_TRY(co_await priority.admit(request, *cursor.stream));
+  bson::Builder& reply = request.reply();
+  RawBatch* raw = request.rawBatch ? &*request.rawBatch : nullptr;
+  if (raw) {
+    limit.bytes = std::min(limit.bytes, raw->bytes);
+    raw->reserve(limit.bytes);
+  }
+  const size_t start = reply.size();
+  const auto size = [&] { return raw ? raw->documents.size() : reply.size() - start; };
+  const auto push = [&](bson::View document) {
+    if (raw) raw->documents += document.bytes();
+    else reply.push(document);
+    ++state.returned;
+  };
+  TimePoint lastYield = request.operation().started();
+  while (!limit.documents || state.returned < *limit.documents) {
+    if (cursor.held) {
+      push(cursor.held->view());
+      if (cursor.position) cursor.position->record = cursor.heldRecord;
+      cursor.held.reset();
+      continue;
+    }
+    auto next = cursor.stream->next();
+    if (!next.isOK()) co_return next.status();
+    if (next->isEnd()) {
+      state.exhausted = !staysOpen(cursor);
+      break;
+    }
+    if (next->isDocument()) {
+      if (next->document.size() > bson::kMaxInternalDocumentSize)
+        co_return Status(ErrorCode::kBSONObjectTooLarge, "a result of " + std::to_string(next->document.size()) +
+                                                             " bytes is larger than the limit of a document");
+      if (state.returned > 0 && size() + next->document.size() > limit.bytes) {
+        cursor.held = bson::Document(next->document);
+        if (cursor.position) cursor.heldRecord = cursor.stream->recordId();
+        break;
+      }
+      push(next->document);
+      if (cursor.position) cursor.position->record = cursor.stream->recordId();
+      // Where the node is full a batch ends early: without an answer the cursor would be lost with what it has read.
+      if (const Status room = request.accountForMessages(); !room.isOK()) {
+        if (state.isOnly) co_return room;
+        break;
+      }
+    }
+    if (!next->isDocument() || state.returned % kResultsPerLook == 0) {
+      if (Status status = co_await letOthersRun(request, *cursor.stream, lastYield); !status.isOK()) co_return status;
+    }
+  }
+  if (cursor.limit && cursor.returned + state.returned >= *cursor.limit) state.exhausted = true;
+  co_return Status::OK();
+}
+
+Task<Status> fillNextBatch(Request& request, ClientCursor& cursor, BatchLimit limit, BatchState& state) {
+  TROUPE_CO_TRY(co_await resume(request, *cursor.stream));
+  co_return co_await fillBatch(request, cursor, limit, state);
+}
+
+/// The same for a tailable cursor that awaits data: looks again whenever there are news, until it has found something.
+Task<Status> fillWhenThereAreNews(Request& request, ClientCursor& cursor, BatchLimit limit,
+                                  std::chrono::milliseconds patience, BatchState& state) {
+  const TimePoint until = request.operation().started() + patience;
+  const NewsSource source = cursor.tail->news;
+  for (;;) {
+    const int64_t known = request.server().cappedWaiters.newsOf(source);
+    if (Status status = co_await fillNextBatch(request, cursor, limit, state); !status.isOK()) co_return status;
+    if (state.returned > 0 || state.exhausted) {
+      cursor.tail->pace.answered(request.server().node.environment().now(), known);
+      co_return Status::OK();
+    }
+    suspend(request.operation(), *cursor.stream);
+    const auto news = co_await awaitNews(request, source, known, {until, cursor.tail->pace.isQuick()});
+    if (!news.isOK()) co_return news.status();
+    if (!*news) co_return Status::OK();
+  }
+}
+
+/// A stream counts over all its batches; each command answers for its own share.
+void noteResults(Request& request, ClientCursor& cursor, int64_t returned) {
+  cursor.returned += returned;
+  ++cursor.batches;
+  storage::OperationMetrics& metrics = request.operation().metrics;
+  cursor.stream->report(metrics);
+  metrics.keysExamined -= std::exchange(cursor.keysExamined, metrics.keysExamined);
+  metrics.docsExamined -= std::exchange(cursor.docsExamined, metrics.docsExamined);
+  metrics.returned = returned;
+  ServerCounters& counters = request.server().counters;
+  counters.documentsReturned.fetch_add(returned, std::memory_order_relaxed);
+  counters.keysExamined.fetch_add(metrics.keysExamined, std::memory_order_relaxed);
+  counters.documentsExamined.fetch_add(metrics.docsExamined, std::memory_order_relaxed);
+}
+
+/// A scan that has given nothing yet has no position. One that has ended goes on with what comes later.
+void appendPosition(bson::Builder& reply, const ClientCursor& cursor) {
+  if (!cursor.position) return;
+  reply.openDocument("postBatchResumeToken");
+  if (!cursor.position->record.ok()) reply.append("$recordId", bson::Null{});
+  else reply.append("$recordId", cursor.position->record.toValue()).append("$ident", cursor.position->ident);
+  reply.close();
+}
+
+/// Gives up what the operation holds, and leaves what the next command of the cursor goes on with.
+void leave(Request& request, ClientCursor& cursor) {
+  suspend(request.operation(), *cursor.stream);
+  cursor.stash = request.operation().stash();
+}
+
+/// Registers a cursor that has more to give, with what it needs without its command. Gives its id.
+int64_t keep(Request& request, std::unique_ptr<ClientCursor> cursor) {
+  leave(request, *cursor);
+  bson::Builder shown;
+  appendShownCommand(shown, request.body(), kShownFieldBytesOfCursor);
+  cursor->command = bson::Document(shown.finish()["command"].asDocument());
+  const bool awaitsData = cursor->tail && cursor->tail->awaitData;
+  if (const auto deadline = request.operation().deadline(); deadline && !awaitsData)
+    cursor->maxTimeLeft = *deadline - request.server().node.environment().now();
+  return request.server().cursors.add(std::move(cursor));
+}
+
+/// The work of a getMore uses up the time limit of its cursor; what the client takes between two of them does not.
+void countTime(const Request& request, ClientCursor& cursor) {
+  if (!cursor.maxTimeLeft) return;
+  *cursor.maxTimeLeft -= request.server().node.environment().now() - request.operation().started();
+}
+
+/// The failure of a getMore whose cursor was ended while it was read and had more to give.
+Status endOfKilled(const Request& request) {
+  TROUPE_TRY(request.checkForInterrupt());
+  return {ErrorCode::kCursorKilled, "the cursor was ended while its next batch was read"};
+}
+
+}  // namespace
+
+PinnedCursor::~PinnedCursor() {
+  if (cursor_) server_.cursors.forget(cursor_->id);
+}
+
+bool PinnedCursor::putBack() {
+  const bool isOpen = server_.cursors.unpin(cursor_, server_.node.environment().now());
+  cursor_.reset();
+  return isOpen;
+}
+
+std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::string& ns,
+                                        std::unique_ptr<ResultStream> stream) {
+  auto cursor = std::make_unique<ClientCursor>();
+  cursor->fromSecondaries = readsFromSecondaries(request);
+  cursor->ns = ns;
+  cursor->session = bson::Document(request.session());
+  if (const SessionKey* session = request.client().session()) cursor->sessionKey = *session;
+  cursor->owners = request.userNames();
+  cursor->authorizedAt = request.server().users.version();
+  cursor->grants = request.grants;
+  if (request.checksPrivileges() && request.command->requirement.target == Requirement::Target::kCollection)
+    cursor->grants.push_back({storage::Namespace::split(ns), auth::actions({request.command->requirement.action})});
+  cursor->furtherNamespaces = request.furtherNamespaces;
+  cursor->created = cursor->lastUsed = request.operation().started();
+  cursor->stream = std::move(stream);
+  return cursor;
+}
+
+void endCursor(Request& request, int64_t id, std::string_view ns) {
+  bson::Builder& reply = request.reply();
+  reply.append("id", id).append("ns", ns);
+  appendSnapshotTime(reply, request.operation());
+  reply.close();
+}
+
+Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cursor, BatchLimit limit, bool single) {
+  limit.bytes -= kReplyOverhead;
+  bson::Builder& reply = request.reply();
+  reply.openDocument("cursor").openArray("firstBatch");
+  BatchState state;
+  state.isOnly = single;
+  if (!limit.documents || *limit.documents > 0) {
+    if (Status status = co_await fillBatch(request, *cursor, limit, state); !status.isOK()) co_return status;
+  }
+  reply.close();
+  appendPosition(reply, *cursor);
+  noteResults(request, *cursor, state.returned);
+  const std::string ns = cursor->ns;
+  const int64_t id = state.exhausted || single ? 0 : keep(request, std::move(cursor));
+  request.cursorId = id;
+  request.cursorExhausted = id == 0;
+  // Not before it is registered: a session's killer ends its operations, then its cursors, and has to meet one of them.
+  if (id != 0) TROUPE_CO_TRY(request.checkForInterrupt());
+  endCursor(request, id, ns);
+  co_return Status::OK();
+}
+
+Task<Status> replyWithOnlyBatch(Request& request, std::string_view ns, std::unique_ptr<ResultStream> stream,
+                                std::optional<int64_t> documents) {
+  BatchLimit limit{documents};
+  limit.bytes -= kReplyOverhead;
+  ClientCursor unregistered;
+  unregistered.stream = std::move(stream);
+  bson::Builder& reply = request.reply();
+  reply.openDocument("cursor").openArray("firstBatch");
+  BatchState state;
+  state.isOnly = true;
+  if (Status status = co_await fillBatch(request, unregistered, limit, state); !status.isOK()) co_return status;
+  reply.close();
+  noteResults(request, unregistered, state.returned);
+  request.cursorExhausted = true;
+  endCursor(request, 0, ns);
+  co_return Status::OK();
+}
+
+Task<Status> replyWithNextBatch(Request& request, PinnedCursor& cursor, BatchLimit limit,
+                                std::optional<std::chrono::milliseconds> patience) {
+  limit.bytes -= kReplyOverhead;
+  TROUPE_CO_TRY(request.operation().unstash(std::move(cursor->stash)));
+  bson::Builder& reply = request.reply();
+  reply.openDocument("cursor").openArray("nextBatch");
+  BatchState state;
+  Status filled;
+  if (patience) filled = co_await fillWhenThereAreNews(request, *cursor, limit, *patience, state);
+  else filled = co_await fillNextBatch(request, *cursor, limit, state);
+  if (!filled.isOK()) co_return filled;
+  reply.close();
+  appendPosition(reply, *cursor);
+  noteResults(request, *cursor, state.returned);
+  const std::string ns = cursor->ns;
+  const int64_t id = cursor->id;
+  const bool open = !state.exhausted;
+  if (open) {
+    leave(request, *cursor);
+    countTime(request, *cursor);
+    // An id of 0 would pass for the end of the results.
+    if (!cursor.putBack()) co_return endOfKilled(request);
+  }
+  request.cursorId = id;
+  request.cursorExhausted = !open;
+  // A client that allows it gets all batches unasked. A cursor that tails without waiting would be asked all the time.
+  const bool mayStream = open && (state.returned > 0 || patience);
+  if (mayStream && request.wire().has(wire::kExhaustAllowed)) request.streamOn = bson::Document(request.body());
+  endCursor(request, open ? id : 0, ns);
+  co_return Status::OK();
+}
+
+}  // namespace troupe::commands
