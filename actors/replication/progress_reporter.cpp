@@ -201,7 +201,8 @@ Status ProgressReporter::checkOrigin(const NodeName& from, const ReplicaSetId& s
   return {ErrorCode::kInvalidReplicaSetConfig, "the report is of another config of the set"};
 }
 
-/// What a report says about this member itself it knows better (REP-050).
+/// What a report says about this member itself it knows better (REP-050). A later term ends the commits of this one: a
+/// primary that went on in it would take writes that nobody can acknowledge.
 void ProgressReporter::take(const PositionReport& report, Context& context) {
   ++received_;
   if (const Status fits = checkOrigin(report.from, report.replicaSetId, report.config); !fits.isOK())
@@ -210,6 +211,7 @@ void ProgressReporter::take(const PositionReport& report, Context& context) {
   if (!isPlausibleTerm(view->topology, report.term))
     return context.fail({ErrorCode::kBadValue, "the term of the report is none that elections lead to"});
   parts_.progress.noteTerm(report.term);
+  if (report.term > view->topology.memory.term) parts_.tellOfTerm({report.term});
   const bool isSteppingDown = view->topology.memory.phase == Topology::Phase::kSteppingDown;
   noteLife(report);
   bool isNews = false;

@@ -32,6 +32,7 @@ class ProgressReporter final : public Actor {
     std::function<void(AppliedAdvanced)> tellTopology;
     std::function<void(MemberAdvanced)> tellOfMember;  ///< while the topology waits for others
     std::function<void(MembersHeard)> tellOfLife;      ///< of those that reports list (REP-050)
+    std::function<void(TermHeard)> tellOfTerm;         ///< a later one than the topology is in
   };
 
   explicit ProgressReporter(Parts parts) : parts_(std::move(parts)) {}

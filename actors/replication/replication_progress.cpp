@@ -21,6 +21,11 @@ OpTime ReplicationProgress::commitPoint() const {
   return commitPoint_;
 }
 
+OpTime ReplicationProgress::newestCommitted() const {
+  const std::lock_guard lock(mutex_);
+  return std::max(commitPoint_, own_.applied);
+}
+
 OpTime ReplicationProgress::stable() const {
   const std::lock_guard lock(mutex_);
   return stableLocked();
@@ -80,6 +85,11 @@ void ReplicationProgress::setRole(Role role) {
 void ReplicationProgress::noteTerm(int64_t term) {
   const std::lock_guard lock(mutex_);
   newestTerm_ = std::max(newestTerm_, term);
+}
+
+int64_t ReplicationProgress::newestTerm() const {
+  const std::lock_guard lock(mutex_);
+  return newestTerm_;
 }
 
 OpTime ReplicationProgress::appliedWhenVoting(int64_t term) {

@@ -39,6 +39,9 @@ class ReplicationProgress final : public storage::ReadTimes {
   OpTime applied() const;
   OpTime durable() const;
   OpTime commitPoint() const;
+  /// Nothing that is newer can have been committed so far. Others may have told what they have of a primary's newest
+  /// entry a moment before it has noted that itself.
+  OpTime newestCommitted() const;
   /// Up to where the data of this node are committed: the commit point, but not beyond `durable`. What is stable is
   /// never rolled back, and no start cuts it off the log.
   OpTime stable() const;
@@ -66,6 +69,7 @@ class ReplicationProgress final : public storage::ReadTimes {
   // lost with the new primary, so no later report of that voter may help to commit it.
   /// A later term was heard of: in an earlier one this node counts nobody any more.
   void noteTerm(int64_t term);
+  int64_t newestTerm() const;
   /// The same, and what this node has applied at that moment, by which it judges candidates of the term.
   OpTime appliedWhenVoting(int64_t term);
   /// What a member reports, as of one moment: whatever was applied after a vote is reported in that vote's term.

@@ -312,8 +312,10 @@ Task<void> RollbackActor::untilBackgroundPauses() {
   co_await all;
 }
 
+/// While storage is down the node ends: a last flush of the journal would move the end of the log that the next start
+/// is to cut at back to where it was.
 void RollbackActor::letGo() {
-  if (std::exchange(isPaused_, false)) parts_.storage->operations.replicated->background.open();
+  if (!rollback_ && std::exchange(isPaused_, false)) parts_.storage->operations.replicated->background.open();
   if (locks_) locks_->releaseAll();
   if (std::exchange(interruptsUnits_, false)) parts_.storage->operations.idleUnits->resume();
 }

@@ -83,7 +83,7 @@ class RollbackActor final : public machines::MachineHost<Rollback> {
   explicit RollbackActor(RollbackParts parts);
 
   void onStart() override;
-  /// Gives locks back and lets background work in.
+  /// Gives locks back, and lets background work in unless storage is down.
   void onStop(const Status& reason) override;
   bson::Document describe() const override;
 

@@ -1,8 +1,10 @@
 #include "actors/replication/topology_actor.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "state_machines/replication/heartbeats.hpp"
 #include "state_machines/replication/voting.hpp"
@@ -14,6 +16,8 @@ namespace {
 /// After a connection broke: until then a link has tried to open it again.
 constexpr Duration kSecondLook = std::chrono::milliseconds(100);
 constexpr Duration kCallerIsKept = std::chrono::seconds(60);
+/// Of callers that no config names: whoever can open links may call under any number of names.
+constexpr size_t kMostStrangers = 32;
 
 machines::Loaded<Topology::Document> readOrThrow(const TopologyStore& store, const Membership& membership) {
   auto found = store.read(membership.self(), membership.setName());
@@ -191,13 +195,26 @@ void TopologyActor::updatePeers() {
   std::set<NodeName> peers;
   const auto& now = snapshot();
   if (now.document.config) addHosts(peers, *now.document.config);
-  std::erase_if(calledAt_, [&](const auto& call) { return call.second + kCallerIsKept < environment().now(); });
-  for (const auto& [host, when] : calledAt_) peers.insert(host);
   if (now.memory.change) addHosts(peers, now.memory.change->next);
+  forgetCallers(peers);
+  for (const auto& [host, when] : calledAt_) peers.insert(host);
   peers.erase(node().name());
+  std::erase_if(contacts_, [&](const auto& contact) { return !peers.contains(contact.first); });
   if (peers == peers_) return;
   peers_ = std::move(peers);
   if (parts_.setPeers) parts_.setPeers({peers_.begin(), peers_.end()});
+}
+
+/// Those that have called last are kept: they await answers.
+void TopologyActor::forgetCallers(const std::set<NodeName>& members) {
+  std::vector<std::pair<TimePoint, NodeName>> strangers;
+  const TimePoint oldest = environment().now() - kCallerIsKept;
+  std::erase_if(calledAt_, [&](const auto& call) { return call.second < oldest; });
+  for (const auto& [host, when] : calledAt_)
+    if (!members.contains(host)) strangers.emplace_back(when, host);
+  if (strangers.size() <= kMostStrangers) return;
+  std::ranges::sort(strangers, std::greater<>());
+  for (size_t i = kMostStrangers; i < strangers.size(); ++i) calledAt_.erase(strangers[i].second);
 }
 
 bson::Document TopologyActor::describe() const {
@@ -281,9 +298,13 @@ std::optional<Topology::Event> TopologyActor::done(const Drain& drain) {
   return {};
 }
 
-std::optional<Topology::Event> TopologyActor::done(const InstallConfig&) {
+/// The data layer counts by that config since `adopted`: nothing comes any more that only a majority of an earlier one
+/// has. What the machine was told last of what is applied may be older by the pace of these reports.
+std::optional<Topology::Event> TopologyActor::done(const InstallConfig& action) {
   publish();
-  return {};
+  if (!leads(snapshot().memory.phase)) return {};
+  return Event(
+      ConfigInUse{action.config.configVersion(), parts_.newestCommitted ? parts_.newestCommitted() : OpTime{}});
 }
 
 std::optional<Topology::Event> TopologyActor::done(const Conclude& outcome) {
@@ -297,14 +318,16 @@ std::optional<Topology::Event> TopologyActor::done(const Conclude& outcome) {
 }
 
 void TopologyActor::heardFrom(const Envelope& envelope) {
-  if (envelope.from.node().empty() || envelope.from.node() == node().name()) return;  // a command
-  Contact& contact = contacts_[envelope.from.node()];
-  contact.receivedFrom = environment().wallNow();
-  heard_.insert(envelope.from.node());
-  calledAt_[envelope.from.node()] = environment().now();
-  if (!hears(snapshot(), envelope.from.node())) contact.upSince = contact.receivedFrom;
+  const NodeName& from = envelope.from.node();
+  if (from.empty() || from == node().name()) return;  // a command
+  calledAt_[from] = environment().now();
   updatePeers();
-  if (peers_.contains(envelope.from.node())) watchMember(envelope.from.node());
+  if (!peers_.contains(from)) return;  // one of very many strangers
+  heard_.insert(from);
+  watchMember(from);
+  Contact& contact = contacts_[from];
+  contact.receivedFrom = environment().wallNow();
+  if (!hears(snapshot(), from)) contact.upSince = contact.receivedFrom;
   noteRoundTrip(envelope, contact);
 }
 

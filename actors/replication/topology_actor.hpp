@@ -53,6 +53,10 @@ struct TopologyParts {
   /// judgement of a candidate must not be older: what this member acknowledges afterwards counts for nobody of an
   /// earlier term. Null: there is no data.
   std::function<OpTime(int64_t term)> appliedWhenVoting;
+  /// Nothing that is newer can have been committed so far. Null: there is no data.
+  std::function<OpTime()> newestCommitted;
+  /// The newest term in which positions were reported, as the actor begins: they count in no earlier one. May be null.
+  std::function<int64_t()> newestTerm;
   /// Whether the node holds data that a set would take away from it; asked as long as it has no config. Null: it does
   /// not.
   std::function<bool()> holdsData;
@@ -88,7 +92,8 @@ class TopologyActor final : public machines::MachineHost<Topology> {
     const Topology::Document& found = snapshot().document;
     return Topology::resume(found, {.lacksData = parts_.lacksData && parts_.lacksData(found),
                                     .rollsBack = parts_.rollsBack && parts_.rollsBack(),
-                                    .tooStale = parts_.isTooStale && parts_.isTooStale()});
+                                    .tooStale = parts_.isTooStale && parts_.isTooStale(),
+                                    .newestTerm = parts_.newestTerm ? parts_.newestTerm() : 0});
   }
   void unanswered(const Event& event, Context asker) override;
   void adopted() override {
@@ -128,19 +133,20 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   void watchMember(const NodeName& host);
   void lost(const Down& down);
   void updatePeers();
+  void forgetCallers(const std::set<NodeName>& members);
   void publish(const std::string& why = {});
   void reportRefusals(const ReplicaView& next) const;
   void reportReach(const ReplicaView& next);
 
   TopologyParts parts_;
   std::map<OpenCommand, Context> open_;
-  std::optional<Context> messageAsker_;  ///< asker of a member's message, until its transition has ended
-  Snapshot<Topology> before_;            ///< the last transition
-  std::map<NodeName, Contact> contacts_;
-  std::map<NodeName, TimePoint> calledAt_;
-  std::set<NodeName> heard_;    ///< a message has come of them since they were down last
-  std::set<NodeName> up_;       ///< as `reachChanged` was told
-  std::set<NodeName> unheard_;  ///< their heartbeats wait for the document to be written
+  std::optional<Context> messageAsker_;     ///< asker of a member's message, until its transition has ended
+  Snapshot<Topology> before_;               ///< the last transition
+  std::map<NodeName, Contact> contacts_;    ///< of peers
+  std::map<NodeName, TimePoint> calledAt_;  ///< recent callers
+  std::set<NodeName> heard_;                ///< a message has come of them since they were down last
+  std::set<NodeName> up_;                   ///< as `reachChanged` was told
+  std::set<NodeName> unheard_;              ///< their heartbeats wait for the document to be written
   std::set<NodeName> peers_;
   std::map<NodeName, Watch> watches_;  ///< of members that were heard of
   ReplicaView shown_;

@@ -31,7 +31,7 @@ bool isElectableIn(const ReplicaSetConfig& config, const NodeName& host) {
 /// From now on this config holds; the others are told at once.
 void install(Turn& t, ReplicaSetConfig config) {
   t.doc.config = std::move(config);
-  if (t.isLeading()) t.mem.installedAt = t.mem.applied;
+  t.mem.inUseFrom.reset();
   rebuildViews(t);
   t.perform(InstallConfig{t.config()});
   t.why = fmt::format("config version {} was installed", t.config().version);
@@ -42,15 +42,17 @@ void install(Turn& t, ReplicaSetConfig config) {
 }
 
 /// What was committed under earlier configs is on a majority of the present one, so that also a config after
-/// next, whose majorities need not meet those of the one before, elects nobody without it. An entry of this term, or
-/// what this primary had when the present config was installed, stands for all that. A node without data has none to
-/// lose.
+/// next, whose majorities need not meet those of the one before, elects nobody without it. An entry of this term that
+/// is as new as what this primary had when entries began to be counted by the present config stands for all that: while
+/// that config was being written down, majorities of the one before still committed. Where there was no entry then,
+/// nothing can be lost.
 bool majorityHoldsData(const Turn& t) {
-  if (t.mem.applied == OpTime{}) return true;
+  if (!t.mem.inUseFrom) return false;
+  if (*t.mem.inUseFrom == OpTime{}) return true;
   const bool durably = t.config().writeConcernMajorityJournalDefault;
   const auto holds = [&](const OpTime& applied, const OpTime& durable) {
     const OpTime& reached = durably ? durable : applied;
-    return reached.term == t.mem.term && reached >= t.mem.installedAt;
+    return reached.term == t.mem.term && reached >= *t.mem.inUseFrom;
   };
   int32_t holders = 0;
   for (const MemberConfig& member : t.config().members) {
@@ -169,6 +171,7 @@ void endOfQuestions(Turn& t) {
   endAsking(t);
   t.mem.change->stage = Stage::kClaiming;
   if (t.config().term != t.mem.term) claimConfig(t);
+  else putInUse(t);
 }
 
 /// Of a config that can have no successor, a version that checkSuccessor refuses.
@@ -301,11 +304,22 @@ void proceedWithReconfig(Turn& t) {
   }
 }
 
+void putInUse(Turn& t) {
+  if (!t.mem.inUseFrom) t.perform(InstallConfig{t.config()});
+}
+
+void onConfigInUse(Turn& t, const ConfigInUse& report) {
+  if (!t.isLeading() || report.config != t.config().configVersion()) return;
+  t.mem.inUseFrom = std::max(t.mem.inUseFrom.value_or(OpTime{}), report.newest);
+  proceedWithReconfig(t);
+}
+
+/// Where this member's config lacks the id of the set, the newer one may bring it.
 void learnConfig(Turn& t, const ReplicaSetConfig& config, const NodeName& self) {
   if (config.id != t.doc.setName || !config.validate().isOK()) return;
   if (t.mem.ownData) return;
   if (t.hasConfig() && !config.configVersion().isNewerThan(t.config().configVersion())) return;
-  if (t.hasConfig() && config.settings.replicaSetId != t.config().settings.replicaSetId) return;
+  if (!checkSameSet(self, t.doc.setName, config.settings.replicaSetId, t.replicaSetId()).isOK()) return;
   if (!isPlausible(t, config.term)) return;
   const NodeName me = config.has(t.doc.self) || !config.has(self) ? t.doc.self : self;
   const bool stepsUp = t.mem.phase == Phase::kCatchingUp || t.mem.phase == Phase::kDraining;

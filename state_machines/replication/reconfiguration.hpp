@@ -33,6 +33,9 @@ void onNewMembersDeadline(Turn& t, const MembersDeadline&);
 void abandonChange(Turn& t, ErrorCode code, std::string why);
 /// Goes on with a change that waits for a majority.
 void proceedWithReconfig(Turn& t);
+/// Asks the data layer to count by the present config, unless it has said that it does: an answer is lost with a phase.
+void putInUse(Turn& t);
+void onConfigInUse(Turn& t, const ConfigInUse& report);
 
 /// A newer config came with a heartbeat; the sender calls this node `self`. A node in the middle of a step-up takes it
 /// only if it has no place for a primary there; the next heartbeat brings it again. (REP-039)

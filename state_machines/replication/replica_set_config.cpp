@@ -256,8 +256,8 @@ Status checkSuccessor(const ReplicaSetConfig& present, const ReplicaSetConfig& n
   };
   if (next.id != present.id)
     return incompatible(fmt::format("the set is called {}, the new config is for {}", present.id, next.id));
-  if (present.settings.replicaSetId && next.settings.replicaSetId != present.settings.replicaSetId)
-    return incompatible("settings.replicaSetId must not change");
+  if (next.settings.replicaSetId != present.settings.replicaSetId)
+    return incompatible("settings.replicaSetId is drawn by replSetInitiate, and must not change nor be given");
   if (next.isConfigServer() != present.isConfigServer()) return incompatible("configsvr must not change");
   if (present.version >= ReplicaSetConfig::kMaxVersion)
     return incompatible(

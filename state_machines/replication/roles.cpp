@@ -34,6 +34,8 @@ void raiseTerm(Turn& t, int64_t term) {
   else if (t.isStanding()) giveUp(t, "a higher term was heard of");
 }
 
+void onTermHeard(Turn& t, const TermHeard& report) { raiseTerm(t, report.term); }
+
 void settle(Turn& t) {
   t.mem.phase = phaseByConfig(t);
   if (t.mem.phase != Topology::Phase::kFollower) {

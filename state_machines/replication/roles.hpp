@@ -13,6 +13,7 @@ bool isPlausible(const Turn& t, int64_t term);
 /// A term that was heard of; an implausible one is ignored. A higher one becomes this node's, and ends its activity in
 /// the old one: candidates give up, primaries step down. (ELE-011, ELE-031, REP-029)
 void raiseTerm(Turn& t, int64_t term);
+void onTermHeard(Turn& t, const TermHeard& report);
 
 /// Takes the role that the config gives this node: none yet, removed, arbiter, or follower.
 void settle(Turn& t);

@@ -22,7 +22,7 @@ void leaveLeadership(Turn& t) {
   abandonChange(t, ErrorCode::kPrimarySteppedDown, "this node is no longer primary: " + t.why);
   t.mem.awaited.clear();
   t.mem.target = {};
-  t.mem.installedAt = {};
+  t.mem.inUseFrom.reset();
   t.mem.electedAt = {};
   t.mem.stepDown.reset();
   t.mem.stepDowns = 0;
@@ -131,6 +131,7 @@ void onStepDownDeadline(Turn& t, const StepDownDeadline&) {
   t.mem.phase = Phase::kPrimary;
   t.why = "no electable secondary has caught up; still primary";
   t.perform(AcceptWrites{t.mem.term});
+  if (t.mem.change) putInUse(t);
   t.conclude(OpenCommand::kStepDown, Status(ErrorCode::kExceededTimeLimit,
                                             "no electable secondaries caught up in time; still primary. "
                                             "Use force: true to step down nevertheless"));

@@ -73,7 +73,8 @@ void addConfigRules(Table& table) {
       .in<Reconfig>({kArbiter, kFollower}, {kRemoved}, onReconfig)
       .in<Reconfig>(kStanding, {kFollower, kRemoved}, onReconfig)
       .in<Reconfig>(kLeading, {kFollower, kRemoved}, onReconfig)
-      .elsewhere<Reconfig>(onReconfig);
+      .elsewhere<Reconfig>(onReconfig)
+      .elsewhere<ConfigInUse>(onConfigInUse);
 }
 
 void addElectionRules(Table& table) {
@@ -131,6 +132,9 @@ void addHeartbeatRules(Table& table) {
       .in<LivenessTimeout>(kElected, {kFollower}, onLivenessTimeout)
       .elsewhere<LivenessTimeout>(onLivenessTimeout);
   table.in<Unreachable>({kCatchingUp}, {kDraining}, onUnreachable).elsewhere<Unreachable>(onUnreachable);
+  table.in<TermHeard>(kStanding, {kFollower}, onTermHeard)
+      .in<TermHeard>(kLeading, {kFollower}, onTermHeard)
+      .elsewhere<TermHeard>(onTermHeard);
 }
 
 bool areOfOneSet(const Snapshot<T>& a, const Snapshot<T>& b) {
@@ -202,7 +206,7 @@ Step<Topology> Topology::resume(const Document& document, const AtStart& atStart
   const Snapshot<Topology> found{document, {}};
   Turn t(found);
   t.why = "started";
-  t.mem.term = std::max(document.lastVote.term, document.config ? document.config->term : 0);
+  t.mem.term = std::max({document.lastVote.term, document.config ? document.config->term : 0, atStart.newestTerm});
   t.mem.copyingData = atStart.lacksData;
   t.mem.rollingBack = atStart.rollsBack;
   t.mem.tooStale = atStart.tooStale;

@@ -97,7 +97,8 @@ struct ConfigChange {
 /// The actor around it
 /// - makes the first document ({self, setName}) when there is none, and resumes the machine;
 /// - feeds messages, timers and commands, and reports `AppliedAdvanced` after the start if there are operations;
-/// - answers `CatchUp` and `Drain` (a node without replicated data: at once, `CatchUpDone` and `DrainDone`);
+/// - answers `CatchUp` and `Drain` (a node without replicated data: at once, `CatchUpDone` and `DrainDone`), and, while
+///   it leads, `InstallConfig`;
 /// - shows `stateOf`, `isWritable`, `primaryOf` and the snapshot in `hello` and replSetGetStatus.
 struct Topology : machines::Machine<Topology> {
   static constexpr const char* kName = "topology";
@@ -156,7 +157,8 @@ struct Topology : machines::Machine<Topology> {
     std::optional<Handoff> handoff;           ///< following, until somebody stands
     std::optional<Hearsay> hearsay;           ///< following, standing
     bson::Date electedAt;                     ///< leading: when, by this node's clock
-    OpTime installedAt;                       ///< leading: what it had applied when it installed the config
+    std::optional<OpTime> inUseFrom;          ///< leading: the config is in use, and what may have been committed under
+                                              ///< earlier ones ends there; absent: it is not in use yet
     std::optional<ConfigChange> change;       ///< of which replSetInitiate or replSetReconfig is open
     bool frozen = false;                      ///< it does not stand until FreezeOver
     bool maintenance = false;                 ///< it is RECOVERING to others, and does not stand
@@ -176,7 +178,7 @@ struct Topology : machines::Machine<Topology> {
                    CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, MembersDeadline,      // timers
                    Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance, RollingBack, CopyingData,  // commands
                    OwnData, AppliedAdvanced, MemberAdvanced, MembersHeard, Elected, WritesEnded, CatchUpDone, DrainDone,
-                   Unreachable>;  // reports
+                   ConfigInUse, Unreachable, TermHeard>;  // reports
   using Message =
       std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, StepUpRefusal, Done>;
   using Action = std::variant<AnnounceRole, InterruptOperations, RefuseWrites, AcceptWrites, InstallConfig, CatchUp,
@@ -192,6 +194,8 @@ struct Topology : machines::Machine<Topology> {
     bool rollsBack = false;
     /// Nobody has the entries that it lacks. As a follower it is RECOVERING until that has ended.
     bool tooStale = false;
+    /// In which its positions are reported: they outlive this machine, which is in no earlier term.
+    int64_t newestTerm = 0;
   };
   static Step<Topology> resume(const Document& document) { return resume(document, AtStart{}); }
   static Step<Topology> resume(const Document& document, const AtStart& atStart);
@@ -224,9 +228,8 @@ TROUPE_DESCRIBE(troupe::replication::Handoff, 0, asked, unwilling)
 TROUPE_DESCRIBE(troupe::replication::Hearsay, 0, primary, isBelieved)
 TROUPE_DESCRIBE(troupe::replication::ConfigChange, 0, stage, next)
 TROUPE_DESCRIBE(troupe::replication::Topology::Memory, 0, phase, term, applied, durable, source, members, standing,
-                granted, refused, awaited, target, stepDown, stepDowns, handoff, hearsay, electedAt, installedAt,
-                change, frozen, maintenance, tooStale, rollingBack, copyingData, ownData, priorityTakeover,
-                catchUpTakeover)
+                granted, refused, awaited, target, stepDown, stepDowns, handoff, hearsay, electedAt, inUseFrom, change,
+                frozen, maintenance, tooStale, rollingBack, copyingData, ownData, priorityTakeover, catchUpTakeover)
 TROUPE_ENUM(troupe::replication::ElectionReason, (kElectionTimeout, "electionTimeout"),
             (kPriorityTakeover, "priorityTakeover"), (kCatchUpTakeover, "catchupTakeover"),
             (kStepUpCommand, "stepUpRequest"), (kHandoff, "stepUpRequestSkipDryRun"),

@@ -223,9 +223,20 @@ struct CatchUpDone {
 struct DrainDone {
   int64_t term = 0;
 };
+/// The answer to `InstallConfig` on a node that leads: entries are counted by that config from now on. All that may
+/// have been committed under an earlier one is not newer than `newest`.
+struct ConfigInUse {
+  ConfigVersion config;
+  OpTime newest;
+};
 /// No connection can be made to a member just now.
 struct Unreachable {
   NodeName host;
+};
+/// A member has reported its position in that term: in an earlier one no position counts any more
+/// (ReplicationProgress).
+struct TermHeard {
+  int64_t term = 0;
 };
 
 // Actions of the actor around the machine on its node.
@@ -249,7 +260,7 @@ struct RefuseWrites {
 struct AcceptWrites {
   int64_t term = 0;
 };
-/// The config has changed; it is persisted.
+/// The config has changed; it is persisted. A node that leads answers with `ConfigInUse`.
 struct InstallConfig {
   ReplicaSetConfig config;
 };
@@ -310,7 +321,9 @@ TROUPE_DESCRIBE(troupe::replication::OwnData, 0, held)
 TROUPE_DESCRIBE(troupe::replication::AppliedAdvanced, 0, applied, durable, source)
 TROUPE_DESCRIBE(troupe::replication::CatchUpDone, 0, term)
 TROUPE_DESCRIBE(troupe::replication::DrainDone, 0, term)
+TROUPE_DESCRIBE(troupe::replication::ConfigInUse, 0, config, newest)
 TROUPE_DESCRIBE(troupe::replication::Unreachable, 0, host)
+TROUPE_DESCRIBE(troupe::replication::TermHeard, 0, term)
 TROUPE_DESCRIBE(troupe::replication::AnnounceRole, 0, state, writable, term, why)
 TROUPE_DESCRIBE(troupe::replication::InterruptOperations, 0)
 TROUPE_DESCRIBE(troupe::replication::RefuseWrites, 0, attempt)

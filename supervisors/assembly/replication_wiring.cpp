@@ -85,7 +85,8 @@ replication::ProgressReporter::Parts wireProgress(server::ServerContext& server)
       [membership = server.membership] { return membership->syncSource(); },
       [&server, topology](replication::AppliedAdvanced news) { server.node.tell(topology, local(std::move(news))); },
       [&server, topology](replication::MemberAdvanced news) { server.node.tell(topology, local(std::move(news))); },
-      [&server, topology](replication::MembersHeard news) { server.node.tell(topology, local(std::move(news))); }};
+      [&server, topology](replication::MembersHeard news) { server.node.tell(topology, local(std::move(news))); },
+      [&server, topology](replication::TermHeard news) { server.node.tell(topology, local(news)); }};
 }
 
 replication::FlowControl::Parts wireFlowControl(server::ServerContext& server) {

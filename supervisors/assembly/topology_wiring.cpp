@@ -127,6 +127,8 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
     return held;
   };
   topology.appliedWhenVoting = [&server](int64_t term) { return server.progress->appliedWhenVoting(term); };
+  topology.newestCommitted = [&server] { return server.progress->newestCommitted(); };
+  topology.newestTerm = [&server] { return server.progress->newestTerm(); };
   topology.lacksData = [&server, copying = following.isCopying](const replication::Topology::Document& now) {
     return *copying || lacksData(now, server.progress->applied());
   };

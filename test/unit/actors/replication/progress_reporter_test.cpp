@@ -35,6 +35,7 @@ class ProgressReporterTest : public ::testing::Test {
     ReplicaView view;
     view.topology.document.self = "a:1";
     view.topology.document.config = configOfFour();
+    view.topology.memory.term = 1;
     membership.publish(view);
     progress.setRole({configOfFour(), "a:1", 1, false});
     source.alwaysAnswer<PositionReport>([this](const PositionReport& report) {
@@ -43,12 +44,13 @@ class ProgressReporterTest : public ::testing::Test {
       reportedSet = report.replicaSetId;
       return CommitPointNews{"p:1", 1, configOfFour().configVersion(), {}};
     });
-    kit.start<ProgressReporter>(kProgressPath, ProgressReporter::Parts{progress, membership, [this] { return chosen; },
-                                                                       [](AppliedAdvanced) {}, [](MemberAdvanced) {},
-                                                                       [this](MembersHeard news) {
-                                                                         for (auto& each : news.members)
-                                                                           heard.push_back(std::move(each));
-                                                                       }});
+    kit.start<ProgressReporter>(
+        kProgressPath, ProgressReporter::Parts{progress, membership, [this] { return chosen; }, [](AppliedAdvanced) {},
+                                               [](MemberAdvanced) {},
+                                               [this](MembersHeard news) {
+                                                 for (auto& each : news.members) heard.push_back(std::move(each));
+                                               },
+                                               [this](TermHeard news) { terms.push_back(news.term); }});
     kit.run();
   }
   static MemberPosition at(const NodeName& host, int32_t distance) { return {host, {1, {++seconds, 1}}, {}, distance}; }
@@ -74,6 +76,7 @@ class ProgressReporterTest : public ::testing::Test {
   ReplicationProgress progress;
   Membership membership{"rs", "a:1"};
   std::vector<Heard> heard;
+  std::vector<int64_t> terms;  ///< that the topology was told of
   std::vector<MemberPosition> reported;
   ReplicaSetId reportedSet;
   int reports = 0;
@@ -92,6 +95,15 @@ TEST_F(ProgressReporterTest, TellsTheTopologyOfEachSignOfLifeOverItsDistance) {
   EXPECT_THAT(takeHeard(), ElementsAre(std::pair("b:1", 0))) << "b has heard nothing of c for long";
 }
 
+/// Positions count in no earlier term from then on: a primary that did not know would take writes for nothing.
+TEST_F(ProgressReporterTest, TellsTheTopologyOfALaterTerm) {
+  reportOfB(1);
+  EXPECT_THAT(terms, IsEmpty());
+  const PositionReport later{"b:1", 2, configOfFour().configVersion(), {at("b:1", 0)}};
+  below.ask(kit.address(kProgressPath), later).expectAnswer<CommitPointNews>();
+  EXPECT_THAT(terms, ElementsAre(2));
+}
+
 /// Configs of two sets of one name may well have the same version and term.
 TEST_F(ProgressReporterTest, TakesNothingFromAnotherSetOfTheSameName) {
   const OpTime end{1, {1000, 1}}, later{9, {5000, 1}};
@@ -108,6 +120,7 @@ TEST_F(ProgressReporterTest, TakesNothingFromAnotherSetOfTheSameName) {
   EXPECT_EQ(progress.report().term, term);
   EXPECT_EQ(progress.positions(), before);
   EXPECT_THAT(takeHeard(), IsEmpty()) << "it is no sign of life";
+  EXPECT_THAT(terms, IsEmpty());
   CommitPointNews news{"p:1", 1, configOfFour().configVersion(), end, kOtherId};
   source.tell(kit.address(kProgressPath), news);
   kit.run();

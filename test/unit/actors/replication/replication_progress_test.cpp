@@ -226,6 +226,16 @@ TEST_F(Progress, CountsNobodyOnceALaterTermWasHeardOf) {
   EXPECT_EQ(progress.report().term, 2) << "whatever it reports now is of the term it has voted in";
 }
 
+/// Others tell what they have of a primary's newest entry a moment before it has noted that itself.
+TEST_F(Progress, KnowsUpToWhereEntriesMayBeCommitted) {
+  progress.setRole(role(true));
+  progress.noteApplied(at(1, 5));
+  EXPECT_EQ(progress.newestCommitted(), at(1, 5)) << "a majority may have told of it, and nobody has counted yet";
+  progress.notePosition("b:1", everywhere(at(1, 6)));
+  progress.notePosition("c:1", everywhere(at(1, 6)));
+  EXPECT_EQ(progress.newestCommitted(), at(1, 6));
+}
+
 TEST_F(Progress, CountsAgainInATermOfItsOwn) {
   progress.setRole(role(true, 1));
   progress.noteTerm(2);

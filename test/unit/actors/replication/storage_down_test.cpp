@@ -103,6 +103,18 @@ TEST_F(StorageDownTest, CommandsFailAndTheNodeGoesOn) {
   EXPECT_THAT(found(), ElementsAre(1, 9));
 }
 
+// SRC-008, REC-005: a flush would move the end of the log, at which the next start cuts it, back behind what is undone.
+TEST_F(StorageDownTest, AStopLeavesBackgroundWorkOutside) {
+  server.durability.take();
+  server.node.kill(actor, Status(ErrorCode::kInterruptedAtShutdown, "a test"));
+  server.node.tell(server.flusher, local(maintenance::FlushNow{}));
+  server.node.advance(500ms);
+  EXPECT_FALSE(server.server->operations.replicated->background.isOpen());
+  EXPECT_EQ(server.assembly.endOfLog()->get(), common.timestamp);
+  storage::Locker next(server.locks);
+  EXPECT_TRUE(next.tryAcquire(ResourceId::global(), LockMode::kX)) << "the shutdown waits for it";
+}
+
 // RBK-005, RBK-011: what is on the disk at that moment makes the next start end at the common point.
 TEST_F(StorageDownTest, ANodeThatDiesHereStartsAtTheCommonPoint) {
   CommandNode again({.disk = server.engine->disk(), .replicated = true, .name = "n1:1", .replicaSet = "rs"});

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "actors/machines/message_binding.hpp"
+#include "actors/replication/progress_reporter.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
 #include "storage/oplog/replicated_writes.hpp"
@@ -80,6 +81,30 @@ TEST_F(TopologyActorTest, StandsWithWhatItHasAppliedAtThatMoment) {
   }
 }
 
+/// The same for a config: the one before may have committed what was written since.
+TEST_F(TopologyActorTest, AConfigIsInUseFromWhatItHasAppliedAtThatMoment) {
+  const auto memory = [this] { return server.server->membership->view()->topology.memory; };
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": 1}})"));
+  const OpTime newest = server.server->progress->applied();
+  ASSERT_LT(memory().applied, newest) << "it is told a moment later";
+  EXPECT_TRUE(succeeds(R"({"replSetReconfig": {"_id": "rs", "version": 9, "members": [{"_id": 0, "host": "n1:1"}]},
+                           "force": true})",
+                       "admin"));
+  server.node.run();
+  ASSERT_TRUE(memory().inUseFrom);
+  EXPECT_GE(*memory().inUseFrom, newest);
+}
+
+TEST_F(TopologyActorTest, StartedAgainItCountsPositionsInItsNextTerm) {
+  const int64_t later = server.server->progress->report().term + 3;
+  server.server->progress->noteTerm(later);
+  server.node.kill(server.node.address(kTopologyPath), Status(ErrorCode::kInternalError, "a test"));
+  server.node.run();
+  for (int steps = 0; !isWritable() && steps < 600; ++steps) server.node.advance(std::chrono::milliseconds(100));
+  EXPECT_GT(server.server->membership->view()->topology.memory.term, later);
+  EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": "majority"}})"));
+}
+
 /// Keeps what leaves for a member that is not there.
 class Kept final : public Route {
  public:
@@ -113,10 +138,10 @@ class WithAnotherMember : public TopologyActorTest {
     return exchange;
   }
   template <class T>
-  void hear(const T& message) {
+  void hear(const T& message, const NodeName& from = "n2:1") {
     Envelope envelope;
     envelope.to = server.node.address(kTopologyPath);
-    envelope.from = Address("n2:1", kTopologyPath);
+    envelope.from = Address(from, kTopologyPath);
     envelope.payload = machines::toMessage(message);
     server.node.postOffice().send(std::move(envelope));
     server.node.run();
@@ -156,6 +181,35 @@ TEST_F(WithAnotherMember, MeasuresTheWayOfTheVeryHeartbeatThatIsAnswered) {
   reply.sentAt = std::numeric_limits<int64_t>::max();
   hear(reply);
   EXPECT_EQ(roundTrip(), std::chrono::microseconds(700)) << "none of them says anything";
+}
+
+/// Whoever may open a link may call under any number of names.
+TEST_F(WithAnotherMember, RemembersFewStrangersAndNotForLong) {
+  const auto contacts = [this] { return server.server->membership->view()->contacts; };
+  hear(heartbeat());
+  HeartbeatRequest request = heartbeat();
+  for (int i = 0; i < 200; ++i) {
+    request.sender.from = "x" + std::to_string(i) + ":1";
+    server.node.advance(std::chrono::milliseconds(1));
+    hear(request, request.sender.from);
+  }
+  EXPECT_LE(contacts().size(), 40u);
+  EXPECT_TRUE(contacts().contains("n2:1"));
+  EXPECT_TRUE(contacts().contains("x199:1")) << "it awaits an answer";
+  server.node.advance(std::chrono::seconds(70));
+  EXPECT_EQ(contacts().size(), 1u);
+}
+
+/// In the old term nothing could be acknowledged any more. A heartbeat may tell of it later, or never.
+TEST_F(WithAnotherMember, ALaterTermInAReportOfPositionsEndsItsOwn) {
+  const auto term = [this] { return server.server->membership->view()->topology.memory.term; };
+  const int64_t later = term() + 4;
+  const PositionReport report{"n2:1", later, config().configVersion(), {}, config().settings.replicaSetId};
+  server.node.tell(server.node.address(kProgressPath), machines::toMessage(report));
+  server.node.run();
+  for (int steps = 0; !isWritable() && steps < 600; ++steps) server.node.advance(std::chrono::milliseconds(100));
+  EXPECT_GT(term(), later);
+  EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": "majority"}})"));
 }
 
 /// Its topology waits for the new config to be written, which fsyncLock holds up.

@@ -350,6 +350,29 @@ TEST(Candidacy, AMemberThatWasTooStaleStartsAsOne) {
   EXPECT_EQ(startedWith({}), MemberState::kSecondary);
 }
 
+/// Its positions have been reported in a later term than that of its last vote: primaries of terms in between count
+/// none.
+TEST(Candidacy, AMemberStartsInTheTermInWhichItsPositionsAreReported) {
+  const Topology::Document found = memberOf(kConfig, "a:1", Phase::kPrimary).document;
+  const auto termAfter = [&](int64_t newest) {
+    return machines::resumed<Topology>(found, Topology::resume(found, {.newestTerm = newest})).next.memory.term;
+  };
+  EXPECT_EQ(termAfter(0), 3);
+  EXPECT_EQ(termAfter(7), 7);
+}
+
+/// A primary in whose term no position counts any more could acknowledge nothing.
+TEST(Candidacy, ALaterTermInWhichAPositionIsReportedEndsEveryRole) {
+  for (const Phase phase : {Phase::kFollower, Phase::kCandidate, Phase::kCatchingUp, Phase::kPrimary}) {
+    const Snapshot<Topology> now = memberOf(kConfig, "a:1", phase);
+    const Outcome out = when(now, TermHeard{4});
+    EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+    EXPECT_EQ(out.next.memory.term, 4);
+    EXPECT_TRUE(when(now, TermHeard{3}).next.memory == now.memory);
+    EXPECT_TRUE(when(now, TermHeard{int64_t{1} << 40}).next.memory == now.memory) << "no elections lead there";
+  }
+}
+
 TEST(Candidacy, TwoOfFiveNeverElect) {  // ELE-010
   Cluster set = Cluster::running(kFive);
   for (const char* host : {"c:1", "d:1", "e:1"}) set.kill(host);

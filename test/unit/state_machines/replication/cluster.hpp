@@ -226,6 +226,8 @@ class Cluster {
     const auto soon = [&](Topology::Event event) {
       pending_.push_back({clock_, order_++, host, host, event, "report"});
     };
+    if (const auto* install = std::get_if<InstallConfig>(&action); install && leads(phase(host)))
+      soon(ConfigInUse{install->config.configVersion(), memory(host).applied});
     if (const auto* drain = std::get_if<Drain>(&action)) soon(DrainDone{drain->term});
     if (const auto* refuse = std::get_if<RefuseWrites>(&action))
       soon(WritesEnded{memory(host).term, memory(host).applied, refuse->attempt});

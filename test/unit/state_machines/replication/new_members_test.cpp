@@ -140,6 +140,25 @@ TEST(Reconfig, TheTermOfAHostThatIsAskedEndsNoLeadership) {
   EXPECT_EQ(phaseAfter(when(asks.next, reply)), Phase::kFollower) << "this node has missed a config of its set";
 }
 
+// As any later term does that a member tells. Nothing is lost but the time of an election.
+TEST(Reconfig, TheLaterTermOfANewMemberCostsTheSetAnElection) {
+  constexpr int64_t kLater = 40;
+  Cluster set = Cluster::running(kConfig);
+  set.add("d:1");
+  set.kill("d:1");
+  set["d:1"].now.document.lastVote = {kLater, "d:1"};
+  set.restart("d:1");
+  const NodeName primary = set.primary();
+  ReplicaSetConfig next = withMember(nextOf(set.config(primary)), "d:1");
+  next.members.back().priority = 0;
+  set.command(primary, Reconfig{next});
+  set.run(Secs(10));
+  ASSERT_NE(set.primary(), "");
+  EXPECT_GT(set.memory(set.primary()).term, kLater);
+  EXPECT_TRUE(set.config(set.primary()).has("d:1"));
+  EXPECT_EQ(primaryOf(set["d:1"].now), set.primary());
+}
+
 TEST(Reconfig, ThatAsksEndsWithTheLeadership) {
   const Outcome asks = when(memberOf(kConfig, "a:1", Phase::kPrimary), Reconfig{withMember(nextOf(), "d:1")});
   Snapshot<Topology> other = memberOf(kConfig, "b:1", Phase::kPrimary, 4);

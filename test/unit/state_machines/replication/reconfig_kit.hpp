@@ -30,6 +30,11 @@ inline ReplicaSetConfig ofOne() {
   config.members.resize(1);
   return config;
 }
+/// Entries are counted by the present config from now on, and up to `newest` may have been committed before.
+inline Outcome inUse(const Outcome& out, const OpTime& newest = {}) {
+  return when(out.next, ConfigInUse{out.next.document.config->configVersion(), newest});
+}
+inline ConfigChange::Stage stageOf(const Outcome& out) { return out.next.memory.change.value().stage; }
 inline constexpr auto reconfigOutcome = [](Cluster& set, const NodeName& node) {
   return set.concluded(node, OpenCommand::kReconfig);
 };

@@ -134,7 +134,7 @@ TEST(Reconfig, TheFirstOfATermWaitsUntilAMajorityHoldsThePresentConfigInThisTerm
   EXPECT_EQ(asked.next.document.config->configVersion(), (ConfigVersion{1, 3})) << "claimed, not yet changed";
   EXPECT_EQ(asked.next.memory.change->stage, ConfigChange::Stage::kClaiming);
   Snapshot<Topology> b = memberOf(*asked.next.document.config, "b:1");
-  const Outcome held = when(asked.next, shown(b, "a:1"));
+  const Outcome held = when(inUse(asked).next, shown(b, "a:1"));
   EXPECT_EQ(held.next.document.config->configVersion(), (ConfigVersion{2, 3}));
   EXPECT_FALSE(did<Conclude>(held));
   const Outcome spread = when(held.next, shown(memberOf(*held.next.document.config, "c:1"), "a:1"));
@@ -149,22 +149,69 @@ TEST(Reconfig, WaitsUntilWhatWasCommittedIsOnAMajorityOfThePresentConfig) {
   config.term = 3;
   Snapshot<Topology> primary = memberOf(config, "a:1", Phase::kPrimary);
   primary.memory.applied = primary.memory.durable = opTime(3, 20);
-  primary.memory.installedAt = opTime(3, 15);
+  primary.memory.inUseFrom = opTime(3, 15);
   const auto has = [&](const char* host, OpTime durable) {
     Snapshot<Topology> member = memberOf(config, host);
     member.memory.applied = opTime(3, 20);
     member.memory.durable = durable;
     return shown(member, "a:1");
   };
-  const auto stage = [](const Outcome& out) { return out.next.memory.change->stage; };
   Outcome out = when(primary, Reconfig{nextOf(config)});
   out = when(out.next, has("b:1", opTime(3, 14)));
-  EXPECT_EQ(stage(out), ConfigChange::Stage::kClaiming) << "what it had applied when that config was installed";
+  EXPECT_EQ(stageOf(out), ConfigChange::Stage::kClaiming) << "what it had applied when that config came into use";
   out = when(out.next, has("c:1", opTime(2, 99)));
-  EXPECT_EQ(stage(out), ConfigChange::Stage::kClaiming) << "nothing of this term";
+  EXPECT_EQ(stageOf(out), ConfigChange::Stage::kClaiming) << "nothing of this term";
   out = when(out.next, has("b:1", opTime(3, 15)));
-  EXPECT_EQ(stage(out), ConfigChange::Stage::kSpreading);
-  EXPECT_EQ(out.next.memory.installedAt, opTime(3, 20));
+  EXPECT_EQ(stageOf(out), ConfigChange::Stage::kSpreading);
+  EXPECT_FALSE(out.next.memory.inUseFrom) << "it is written down first";
+  EXPECT_EQ(inUse(out, opTime(3, 21)).next.memory.inUseFrom, opTime(3, 21));
+}
+
+/// What the machine knows of its own data is some time old, and while a config is written down majorities of the one
+/// before go on to commit: an entry that "a", "b" and "c" have would be missing once "c" and "b" are removed.
+TEST(Reconfig, WaitsForWhatWasCommittedBeforeThePresentConfigWasInUse) {
+  ReplicaSetConfig config = configOf({"a:1", "b:1", "c:1", "d:1", "e:1"});
+  config.term = 3;
+  Snapshot<Topology> primary = memberOf(config, "a:1", Phase::kPrimary);
+  primary.memory.applied = primary.memory.durable = opTime(3, 6);
+  primary.memory.inUseFrom = opTime(3, 1);
+  for (MemberView& view : primary.memory.members) view.applied = view.durable = opTime(3, 6);
+  const auto without = [](ReplicaSetConfig next, const NodeName& host) {
+    std::erase_if(next.members, [&](const MemberConfig& member) { return member.host == host; });
+    return nextOf(next);
+  };
+  const auto has = [](const Outcome& now, const char* host, uint32_t seconds) {
+    Snapshot<Topology> member = memberOf(*now.next.document.config, host);
+    member.memory.applied = member.memory.durable = opTime(3, seconds);
+    return when(now.next, shown(member, "a:1"));
+  };
+  Outcome out = when(primary, Reconfig{without(config, "c:1")});
+  out = has(has(out, "b:1", 6), "d:1", 6);
+  ASSERT_FALSE(out.next.memory.change) << "the first one is over";
+  out = when(out.next, Reconfig{without(*out.next.document.config, "b:1")});
+  ASSERT_TRUE(out.next.memory.change) << "nobody has said what was committed meanwhile";
+  EXPECT_TRUE(did<InstallConfig>(out)) << "it asks once more";
+  out = when(out.next, ConfigInUse{config.configVersion(), opTime(3, 8)});
+  EXPECT_FALSE(out.next.memory.inUseFrom) << "that is of the config before";
+  out = inUse(out, opTime(3, 10));
+  out = has(when(out.next, AppliedAdvanced{opTime(3, 10), opTime(3, 10), {}}), "b:1", 10);
+  EXPECT_EQ(stageOf(out), ConfigChange::Stage::kClaiming) << "two of four";
+  out = has(out, "d:1", 10);
+  EXPECT_EQ(stageOf(out), ConfigChange::Stage::kSpreading);
+  EXPECT_FALSE(out.next.document.config->has("b:1"));
+}
+
+/// What comes of an action may be lost with the phase that it belongs to.
+TEST(Reconfig, AsksAgainWhetherTheConfigIsInUseWhenAStepDownIsGivenBack) {
+  ReplicaSetConfig config = kConfig;
+  config.term = 3;
+  const Outcome asked = when(memberOf(config, "a:1", Phase::kPrimary), Reconfig{nextOf(config)});
+  const Snapshot<Topology> steppingDown = when(asked.next, StepDown{}).next;
+  const Outcome back = when(steppingDown, StepDownDeadline{});
+  EXPECT_EQ(phaseAfter(back), Phase::kPrimary);
+  EXPECT_TRUE(did<InstallConfig>(back));
+  const Snapshot<Topology> told = inUse(asked, opTime(3, 9)).next;
+  EXPECT_FALSE(did<InstallConfig>(when(when(told, StepDown{}).next, StepDownDeadline{})));
 }
 
 TEST(Reconfig, OnlyOneAtATime) {
@@ -248,12 +295,30 @@ TEST(Reconfig, OlderConfigsAndThoseOfOtherSetsAreNotTaken) {
   HeartbeatReply news = shown(memberOf(kConfig, "b:1"), "a:1");
   news.newer = kConfig;
   EXPECT_FALSE(when(memberOf(nextOf(), "a:1"), news).persist);
-  news.newer = nextOf();
-  news.newer->settings.replicaSetId = bson::ObjectId{{7}};
-  EXPECT_FALSE(when(memberOf(kConfig, "a:1"), news).persist);
+  news.newer = withId(nextOf(), kOtherId);
+  EXPECT_FALSE(when(memberOf(withId(kConfig, kOwnId), "a:1"), news).persist);
   news.newer = nextOf();
   news.newer->id = "other";
   EXPECT_FALSE(when(memberOf(kConfig, "a:1"), news).persist);
+}
+
+/// A set that was given an id later than its first config would commit nothing any more.
+TEST(Reconfig, AConfigThatBringsTheIdOfTheSetIsTaken) {
+  HeartbeatReply news = shown(memberOf(kConfig, "b:1"), "a:1");
+  news.newer = withId(nextOf(), kOwnId);
+  EXPECT_EQ(when(memberOf(kConfig, "a:1"), news).next.document.replicaSetId(), kOwnId);
+  news.newer = nextOf();
+  EXPECT_EQ(when(memberOf(withId(kConfig, kOwnId), "a:1"), news).next.document.config->version, 2);
+}
+
+TEST(Reconfig, GivesASetNoIdAndTakesNoneAway) {
+  const Snapshot<Topology> unknown = memberOf(kConfig, "a:1", Phase::kPrimary);
+  const Snapshot<Topology> known = memberOf(withId(kConfig, kOwnId), "a:1", Phase::kPrimary);
+  for (const bool force : {false, true})
+    for (const Snapshot<Topology>& now : {unknown, known})
+      EXPECT_EQ(refusalIn(when(now, Reconfig{withId(nextOf(), kOtherId), force})),
+                ErrorCode::kNewReplicaSetConfigurationIncompatible);
+  EXPECT_EQ(when(known, Reconfig{nextOf(), true, 0}).next.document.replicaSetId(), kOwnId) << "it need not be repeated";
 }
 
 TEST(Reconfig, AddsAndRemovesMembersOneByOne) {

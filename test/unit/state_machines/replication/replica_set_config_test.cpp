@@ -180,6 +180,7 @@ TEST(ReplicaSetConfig, IsFollowedByAHigherVersionOfTheSameSet) {  // ELE-037
   EXPECT_EQ(code([](auto&) {}), ErrorCode::kOK);
   EXPECT_EQ(code([](auto& c) { c.version = 1; }), kIncompatible);
   EXPECT_EQ(code([](auto& c) { c.id = "other"; }), kIncompatible);
+  EXPECT_EQ(code([](auto& c) { c.settings.replicaSetId = bson::ObjectId{{7}}; }), kIncompatible) << "it has none";
   EXPECT_EQ(code([](auto& c) { c.members[1].id = 77; }), kIncompatible);
   EXPECT_EQ(code([](auto& c) { c.members[1].arbiterOnly = true; }), kIncompatible);
   EXPECT_EQ(code([](auto& c) { c.members[1].buildIndexes = false; }), kIncompatible);
