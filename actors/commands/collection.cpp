@@ -188,9 +188,18 @@ constexpr std::chrono::minutes kMostPatience(10);
 
 using PendingDrop = std::optional<storage::PendingDatabaseDrops::Drop>;
 
+/// After these collections of the database were dropped.
+void endUseOf(ServerContext& server, std::string_view db, const std::vector<CollectionPtr>& dropped) {
+  const std::string prefix = std::string(db) + ".";
+  server.cursors.killIf(
+      [&](const ClientCursor& cursor) { return cursor.ns.starts_with(prefix) && endsByDrop(cursor); });
+  for (const CollectionPtr& collection : dropped) server.usage.forget(collection->ns().toString());
+}
+
 /// On a member: the collections go first, and a majority has to know it before the database goes, so that no rollback
 /// brings them back into a database that is gone (DRP-005). `pending`: nobody creates others until it ends.
-Task<Status> dropItsCollections(Request& request, AuthorizedDatabase database, PendingDrop& pending) {
+Task<Status> dropItsCollections(Request& request, AuthorizedDatabase database, const std::vector<CollectionPtr>& doomed,
+                                PendingDrop& pending) {
   ServerContext& server = request.server();
   storage::OperationContext& operation = request.operation();
   {
@@ -208,11 +217,12 @@ Task<Status> dropItsCollections(Request& request, AuthorizedDatabase database, P
     };
     TROUPE_CO_TRY(co_await changeCatalog(request, drops));
   }
+  endUseOf(server, database.name(), doomed);
   operation.recoveryUnit().releaseSession();
   const storage::WriteConcern wanted = std::exchange(operation.writeConcern, {});
   operation.writeConcern.majority = true;
   operation.writeConcern.timeout = wanted.timeout.value_or(kMostPatience);
-  const Status known = co_await awaitWriteConcern(request);
+  const Status known = co_await awaitWriteConcern(request, WhileAwaited::kClientMayBeGone);
   operation.writeConcern = wanted;
   co_return known;
 }
@@ -234,7 +244,7 @@ Task<Status> dropDatabase(Request& request) {
   for (const CollectionPtr& collection : doomed) TROUPE_CO_TRY(co_await abortBuildsOf(request, collection));
   const bool isStaged = server.membership && !doomed.empty();
   PendingDrop pending;
-  if (isStaged) TROUPE_CO_TRY(co_await dropItsCollections(request, target, pending));
+  if (isStaged) TROUPE_CO_TRY(co_await dropItsCollections(request, target, doomed, pending));
   const auto lock = co_await lockDatabase(server.node, request.operation(), db, storage::LockMode::kX);
   if (!lock.isOK()) co_return lock.status();
   if (!isStaged && server.catalog.collections(target).empty()) co_return Status::OK();
@@ -243,9 +253,7 @@ Task<Status> dropDatabase(Request& request) {
   };
   const Status status = co_await changeCatalog(request, change);
   if (!status.isOK()) co_return status;
-  server.cursors.killIf(
-      [&](const ClientCursor& cursor) { return cursor.ns.starts_with(db + ".") && endsByDrop(cursor); });
-  for (const CollectionPtr& collection : doomed) server.usage.forget(collection->ns().toString());
+  endUseOf(server, db, doomed);
   request.reply().append("dropped", db);
   co_return Status::OK();
 }

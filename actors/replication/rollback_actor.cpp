@@ -74,7 +74,10 @@ void RollbackActor::onStop(const Status& reason) {
   MachineHost::onStop(reason);
   // Its next life would know nothing of the state that it has left, nor of data that are of no time at all.
   const bool hasEntered = phase >= Rollback::Phase::kEntering && phase != Rollback::Phase::kFailed;
-  if (hasEntered && !reason.isOK() && reason.code() != ErrorCode::kInterruptedAtShutdown) parts_.fail(reason);
+  const bool endsAnyway =
+      reason == ErrorCode::kInterruptedAtShutdown || (parts_.isShuttingDown && parts_.isShuttingDown());
+  if (hasEntered && !endsAnyway)
+    parts_.fail(reason.isOK() ? Status(ErrorCode::kInterrupted, "the rollback was stopped half way") : reason);
   letGo();
   locks_.reset();
 }

@@ -71,6 +71,8 @@ struct RollbackParts {
   std::function<void(const RollbackSummary&)> over;
   /// Ends the node: its data must not be served. Called once.
   std::function<void(const Status&)> fail;
+  /// Whether the node ends anyway, so that a stop needs no `fail`. May be null: it does not.
+  std::function<bool()> isShuttingDown;
 };
 
 /// The actor around the machine of a rollback (rollback.hpp): `/node/replication/rollback`. It blocks in the disk, so

@@ -77,12 +77,13 @@ storage::WriteConcern implicitWriteConcern(const replication::ReplicaSetConfig& 
   return concern;
 }
 
-Task<Status> awaitWriteConcern(Request& request) {
+Task<Status> awaitWriteConcern(Request& request, WhileAwaited client) {
   const storage::OperationContext& operation = request.operation();
   const storage::WriteConcern& concern = operation.writeConcern;
   const auto ticket = request.server().durability.take();  // the write is due for the next flush, awaited or not
   if (!concern.isAwaited()) co_return Status::OK();
-  request.endWithClient(kLookWhileAwaitingSet);  // what was written stays; only the wait ends
+  // What was written stays; only the wait ends.
+  if (client == WhileAwaited::kClientIsThere) request.endWithClient(kLookWhileAwaitingSet);
   const bool isReplicated = request.server().progress && operation.lastOpTime() != OpTime{};
   const bool needsMembers = concern.majority || concern.named || concern.w > 1;
   if (isReplicated && needsMembers) co_return co_await awaitMembers(request, ticket);

@@ -216,6 +216,7 @@ replication::FetcherParts wireFetcher(server::ServerContext& server, Following& 
 void wireFollowing(server::ServerContext& server, Following& following, replication::RollbackParts& rollback) {
   rollback.members = following.members.get();
   rollback.stable = [&server] { return server.progress->stable(); };
+  rollback.isShuttingDown = [&server] { return server.hello.shuttingDown(); };
   rollback.resetTimes = [&server](const OpTime& at) { server.progress->resetTo(at); };
   rollback.stopFollowing = [&server, &following] { return stopFollowing(&server.node, &following); };
   rollback.followAgain = [&server, &following] {

@@ -284,5 +284,29 @@ TEST_F(TimedReadTest, NothingIsCreatedInADatabaseWhileAMajorityHasYetToKnowOfIts
   EXPECT_TRUE(server.run(with(R"({"create": "d"})", atOnce))["ok"].truthy());
 }
 
+// DRP-005: between the two stages the command goes on without its client, and nobody reads what is gone.
+TEST_F(TimedReadTest, ADatabasesDropGoesOnWithoutItsClient) {
+  for (int id = 1; id <= 4; ++id) inserts("c", id);
+  const auto cursor = run(R"({"find": "c", "batchSize": 2})").view().at("cursor.id").toInt64();
+  const Status parked = server.node.wait(supervisors::controlActor(
+      server.node, "/node/storage/journal-flusher", supervisors::ControlAction::kPark, "nothing is durable"));
+  ASSERT_TRUE(parked.isOK()) << parked.toString();
+  const auto client = server.connect();
+  int looks = 0;
+  client->watchPeer = [&](Duration) { ++looks; };
+  const auto dropping = server.begin(parse(R"({"dropDatabase": 1})"), "test", client);
+  server.node.advance(1s);
+  ASSERT_FALSE(dropping->done);
+  EXPECT_EQ(looks, 0);
+  EXPECT_EQ(server.run(bson::doc("getMore", cursor, "collection", "c"))["code"].toInt64(), 175) << "QueryPlanKilled";
+  const Status resumed = server.node.wait(
+      supervisors::controlActor(server.node, "/node/storage/journal-flusher", supervisors::ControlAction::kResume, ""));
+  ASSERT_TRUE(resumed.isOK()) << resumed.toString();
+  server.node.advance(1s);
+  ASSERT_TRUE(dropping->done);
+  EXPECT_TRUE(dropping->takeReply()["ok"].truthy());
+  EXPECT_GT(looks, 0) << "the wait for its own write concern";
+}
+
 }  // namespace
 }  // namespace troupe::commands

@@ -115,6 +115,13 @@ TEST_F(StorageDownTest, AStopLeavesBackgroundWorkOutside) {
   EXPECT_TRUE(next.tryAcquire(ResourceId::global(), LockMode::kX)) << "the shutdown waits for it";
 }
 
+// An operator's restart of it, say: its next life would find no storage.
+TEST_F(StorageDownTest, AStopByAnOperatorEndsTheNode) {
+  server.node.requestStop(actor);
+  server.node.advance(10ms);
+  EXPECT_THAT(failures, ElementsAre("the rollback was stopped half way"));
+}
+
 // RBK-005, RBK-011: what is on the disk at that moment makes the next start end at the common point.
 TEST_F(StorageDownTest, ANodeThatDiesHereStartsAtTheCommonPoint) {
   CommandNode again({.disk = server.engine->disk(), .replicated = true, .name = "n1:1", .replicaSet = "rs"});
