@@ -38,8 +38,7 @@ void Checkpointer::look() {
   }
   setPhase("checkpointing", "writing changed pages to the tables");
   const TimePoint begun = environment().now();
-  Status status = catalog_->flush();
-  if (status.isOK()) status = engine_->checkpoint(storage::CheckpointPolicy::options(decision)).status();
+  const Status status = catalog_->checkpoint(storage::CheckpointPolicy::options(decision));
   lastMillis_ = std::chrono::duration_cast<std::chrono::milliseconds>(environment().now() - begun).count();
   policy_.done(environment().now(), decision);
   setPhase("waiting", "until the next checkpoint is due");

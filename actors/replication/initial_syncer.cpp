@@ -48,6 +48,16 @@ std::function<Status()> checkpointAt(storage::Catalog& catalog, bson::Timestamp 
   };
 }
 
+/// The copy needs the space of what was dropped. The tables go when a checkpoint holds the drops: a kill before it
+/// leaves the collections as they were, and a start that finds a row without its table fails.
+std::function<Status()> freeingDropped(storage::Catalog& catalog) {
+  return [&catalog]() -> Status {
+    TROUPE_TRY(catalog.checkpoint({.stable = false}));
+    catalog.onTimes({}, {});
+    return Status::OK();
+  };
+}
+
 /// Nobody reads data that are being copied, so no history is kept of what is earlier than `at`: the engine has to keep
 /// pages with some in its cache, or copies them aside. The stable time of an earlier copy moves along, since the oldest
 /// time cannot pass it; until the copy is whole, checkpoints do not heed it. Neither comes to `at`: what is written
@@ -262,6 +272,7 @@ Task<InitialSyncer::Done> InitialSyncer::done(ResetData) {
   parts_.status->beginAttempt(source, wallNow());
   note("An attempt begins: all data are dropped", bson::doc("syncSource", source));
   parts_.storage->catalog.engine().setInitialDataTimestamp({});  // checkpoints are full ones (CKP-003)
+  parts_.storage->catalog.beginCopy();
   // The trimmer counts and truncates the log, the reaper drops tables: nobody is beside the reset.
   auto paused = std::make_shared<Promise<troupe::Done>>();
   auto all = paused->future();
@@ -271,6 +282,10 @@ Task<InitialSyncer::Done> InitialSyncer::done(ResetData) {
   parts_.writes->slots.resetTo({});  // else the flusher would wait for entries that have gone
   if (parts_.endOfLog) TROUPE_CO_TRY(parts_.endOfLog->set({}));
   if (parts_.invalidate) parts_.invalidate();
+  TROUPE_CO_ASSIGN(const auto writing, co_await SyncAttempt::Writing::begin(attempt_, std::nullopt));
+  std::function<Status()> free = freeingDropped(parts_.storage->catalog);
+  std::string path = std::string(kInitialSyncPath) + "-reset";
+  TROUPE_CO_TRY(co_await runDetached(parts_.storage->node, std::move(path), std::move(free)));
   co_return std::optional<Event>(DataReset{});
 }
 

@@ -136,6 +136,7 @@ Task<Status> writeCopied(std::shared_ptr<SyncAttempt> attempt, CopyWrite to,
   storage::OperationContext operation(servicesOfCopy(attempt->parts), OperationOrigin::kApplier);
   operation.setWriteMode(storage::WriteMode::kApplied);
   operation.setAppliedTime(attempt->at);
+  operation.setReplaying(true);
   auto held = storage::HeldLock::inEveryRole(operation, storage::ResourceType::kCollection, to.ns.toString(), to.mode);
   storage::ConflictRetry retry = patientCopy();
   for (;;) {

@@ -178,6 +178,16 @@ size_t Catalog::onTimes(Timestamp lastCheckpoint, Timestamp oldest) {
   return reaper_.size() == 0 ? 0 : reaper_.reapOnce(engine_, pool_, lastCheckpoint, oldest);
 }
 
+/// The time is asked for afterwards: data that have got one meanwhile may have been checkpointed as of it.
+Status Catalog::checkpoint(const CheckpointOptions& options) {
+  const std::vector<std::string> dropped = reaper_.idents();
+  TROUPE_TRY(flush());
+  TROUPE_TRY(engine_.checkpoint(options).status());
+  const bool isPartOfCopy = isCopied_.load(std::memory_order_acquire) && engine_.initialDataTimestamp() == Timestamp{};
+  if (!options.stable && isPartOfCopy) reaper_.release(dropped);
+  return Status::OK();
+}
+
 void Catalog::close() {
   const CatalogPtr last = snapshot();
   for (const auto& db : last->databases()) {

@@ -72,6 +72,13 @@ class Catalog {
   /// time by the timestamp monitor. *Blocks* briefly. Returns how many tables were dropped.
   size_t onTimes(Timestamp lastCheckpoint, Timestamp oldest);
 
+  /// The data are copied anew, and have no time (Engine::initialDataTimestamp) until the copy is whole: meanwhile
+  /// nobody reads them at an earlier time, and no rollback brings a dropped collection back.
+  void beginCopy() { isCopied_.store(true, std::memory_order_release); }
+  /// A checkpoint, with the sizes of the collections in it. A full one of a copy that is not whole frees the tables
+  /// that were dropped before it: the next `onTimes` drops them, whatever the times. *Blocks.* Errors: the engine's.
+  Status checkpoint(const CheckpointOptions& options);
+
   /// Takes all collections out of the catalog, before what lies on disk is rolled back or replaced (CAT-009). Until
   /// `reload` nothing is found by name, reads set up now fail with InterruptedDueToReplStateChange, UUIDs keep their
   /// names, and holders of a collection cannot write through it. The caller holds the global lock exclusively.
@@ -114,6 +121,7 @@ class Catalog {
   std::optional<int64_t> bytesToCount_;
   PendingDatabaseDrops pendingDrops_;
   std::atomic<bool> buildsIndexes_{true};
+  std::atomic<bool> isCopied_{false};
   std::map<std::string, std::weak_ptr<const void>> closedTables_;  ///< what `close` took out, by ident
   std::function<void(CatalogStep)> onStep_;
 };

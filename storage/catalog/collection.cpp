@@ -54,6 +54,24 @@ KeyLimits keyLimits(const RecoveryUnit& unit) {
   return {.operation = unit.operation()};
 }
 
+Status keysOf(const IndexEntry& index, bson::View document, const KeyLimits& limits, Unindexable unindexable,
+              KeySet& out) {
+  Status made = index.access->generator().generate(document, out, limits);
+  if (unindexable == Unindexable::kRefused || !KeyGenerator::isUnindexable(made)) return made;
+  out.clear();
+  return Status::OK();
+}
+
+Status keysToAdd(const RecoveryUnit& unit, const IndexEntry& index, bson::View document, KeySet& out) {
+  const bool mayLack = isApplied(unit) && (!index.ready || unit.operation()->isReplaying());
+  const Unindexable unindexable = mayLack ? Unindexable::kHasNoKeys : Unindexable::kRefused;
+  return keysOf(index, document, keyLimits(unit), unindexable, out);
+}
+
+Status keysToRemove(const IndexEntry& index, bson::View document, KeySet& out) {
+  return keysOf(index, document, KeyLimits::none(), Unindexable::kHasNoKeys, out);
+}
+
 MultikeyPaths IndexState::paths(size_t fields) const {
   MultikeyPaths paths(fields);
   for (size_t i = 0; i < fields; ++i) paths[i] = path(i);
@@ -119,7 +137,7 @@ Status Collection::noteMultikey(RecoveryUnit& unit, const IndexEntry& index, con
 Status Collection::indexDocument(RecoveryUnit& unit, const IndexEntry& index, const RecordId& id, bson::View document,
                                  KeySet& scratch) const {
   if (!index.covers(document)) return Status::OK();
-  TROUPE_TRY(index.access->generator().generate(document, scratch, keyLimits(unit)));
+  TROUPE_TRY(keysToAdd(unit, index, document, scratch));
   TROUPE_TRY(noteMultikey(unit, index, scratch));
   return index.access->insertKeys(unit, scratch, id, writeOptions(unit, index));
 }
@@ -304,15 +322,14 @@ StatusWith<OpTime> Collection::prepareUpdate(RecoveryUnit& unit, const RecordId&
     return Status(ErrorCode::kImmutableField, "the _id of a document in a clustered collection cannot change");
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, ns_, imagesOf(unit, false, statementOf(unit)).slots));
   KeySet oldKeys, newKeys;
-  const KeyLimits limits = keyLimits(unit);
   // Nearly every update leaves `_id` as it is, byte for byte, and with it the entry of its index.
   const IndexEntry* unchanged = before["_id"].identical(after["_id"]) ? idIndex_ : nullptr;
   for (const auto& index : indexes_) {
     if (index.get() == unchanged) continue;
     oldKeys.clear();
     newKeys.clear();
-    if (index->covers(before)) TROUPE_TRY(index->access->generator().generate(before, oldKeys));
-    if (index->covers(after)) TROUPE_TRY(index->access->generator().generate(after, newKeys, limits));
+    if (index->covers(before)) TROUPE_TRY(keysToRemove(*index, before, oldKeys));
+    if (index->covers(after)) TROUPE_TRY(keysToAdd(unit, *index, after, newKeys));
     TROUPE_TRY(noteMultikey(unit, *index, newKeys));
     TROUPE_TRY(index->access->updateKeys(unit, oldKeys, newKeys, id, writeOptions(unit, *index)));
   }
@@ -323,7 +340,7 @@ Status Collection::removeKeys(RecoveryUnit& unit, const RecordId& id, bson::View
   KeySet keys;
   for (const auto& index : indexes_) {
     if (!index->covers(document)) continue;
-    TROUPE_TRY(index->access->generator().generate(document, keys));
+    TROUPE_TRY(keysToRemove(*index, document, keys));
     TROUPE_TRY(index->access->removeKeys(unit, keys, id, writeOptions(unit, *index)));
   }
   return Status::OK();

@@ -69,6 +69,22 @@ struct IndexEntry {
 };
 using IndexPtr = std::shared_ptr<const IndexEntry>;
 
+/// What becomes of a document that an index cannot hold (KeyGenerator::isUnindexable).
+enum class Unindexable : uint8_t {
+  kRefused,    ///< an error
+  kHasNoKeys,  ///< it is left out of the index
+};
+/// Keys of a document that the index covers. Errors: those of KeyGenerator::generate.
+Status keysOf(const IndexEntry& index, bson::View document, const KeyLimits& limits, Unindexable unindexable,
+              KeySet& out);
+/// Keys of a document that the unit writes or indexes. One that another node has written is left out of an index that
+/// cannot hold it where the log may tell of such a document: while the index is being built, and in a replay, which may
+/// meet what was there before the index came or after it went.
+Status keysToAdd(const RecoveryUnit& unit, const IndexEntry& index, bson::View document, KeySet& out);
+/// Keys of a document that goes. One that the index cannot hold has none there: it may go, as it must before the build
+/// of that index can end.
+Status keysToRemove(const IndexEntry& index, bson::View document, KeySet& out);
+
 /// One version of a collection or view: an immutable object, shared by all operations that use this version of the
 /// catalog. Document writes go through it, so that data and all index keys change in one storage transaction (IDX-009).
 /// Thread-safe. Writes need a unit of work on the recovery unit, and the collection's intent lock (IX) held by the

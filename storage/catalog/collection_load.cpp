@@ -56,7 +56,7 @@ Status CollectionLoad::add(bson::View document) {
 Status CollectionLoad::addKeys(Keys& keys, bson::View document) {
   const IndexEntry& index = *keys.index;
   if (!index.covers(document)) return Status::OK();
-  TROUPE_TRY(index.access->generator().generate(document, scratch_, KeyLimits::none()));
+  TROUPE_TRY(keysOf(index, document, KeyLimits::none(), Unindexable::kHasNoKeys, scratch_));
   if (scratch_.multikey) index.state->setVisible(scratch_.paths);  // its row is written when the build ends
   const RecordId id(last_);
   const size_t before = keys.rows.bytes();

@@ -43,7 +43,7 @@ Status changeCapped(const CollectionChange& change, CollectionOptions& options) 
     if (*change.cappedSize < 1 || *change.cappedSize > kMax)
       return {ErrorCode::kBadValue, "BSON field 'cappedSize' value must be from 1 to " + std::to_string(kMax) +
                                         ", actual value '" + std::to_string(*change.cappedSize) + "'"};
-    options.cappedSize = *change.cappedSize;
+    options.cappedSize = roundedCappedSize(*change.cappedSize);
   }
   if (change.cappedMax) options.cappedMax = std::max<int64_t>(0, *change.cappedMax);
   return Status::OK();

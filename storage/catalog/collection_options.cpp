@@ -52,7 +52,7 @@ Status readSize(const Element& e, CollectionOptions& out) {
     return {ErrorCode::kBadValue, "BSON field 'size' value must be >= 1, actual value '" + std::to_string(bytes) + "'"};
   constexpr int64_t kMaxSize = int64_t{1} << 50;
   if (bytes > kMaxSize) return {ErrorCode::kBadValue, "Cannot allocate a collection of more than 1 petabyte"};
-  out.cappedSize = std::max<int64_t>((bytes + 255) & ~int64_t{255}, 256);
+  out.cappedSize = roundedCappedSize(bytes);
   return Status::OK();
 }
 
@@ -230,6 +230,8 @@ Status checkCombinations(const CollectionOptions& o, bool hasSize) {
 }
 
 }  // namespace
+
+int64_t roundedCappedSize(int64_t bytes) { return (bytes + 255) & ~int64_t{255}; }
 
 StatusWith<bool> parsePreImages(bson::View images, std::string_view command) {
   const auto path = [&](std::string_view field) {

@@ -13,7 +13,7 @@ namespace troupe::storage {
 struct CollectionOptions {
   std::optional<bson::Uuid> uuid;  ///< absent for views
   bool capped = false;
-  int64_t cappedSize = 0;  ///< bytes; rounded up to 256 as the server does
+  int64_t cappedSize = 0;  ///< bytes: roundedCappedSize
   int64_t cappedMax = 0;   ///< documents; 0: no limit
   std::optional<bson::Document> validator;
   std::string validationLevel;             ///< "off", "moderate", "strict"; empty: strict
@@ -35,6 +35,9 @@ struct CollectionOptions {
   /// Whether a repeated `create` with `other` asks for what exists (uuid aside).
   bool sameAs(const CollectionOptions& other) const;
 };
+
+/// The size of a capped collection for which `bytes`, from 1 on, were asked: the next multiple of 256.
+int64_t roundedCappedSize(int64_t bytes);
 
 /// `changeStreamPreAndPostImages` of `create` and collMod: whether it enables them. Errors: TypeMismatch, UnknownField,
 /// MissingRequiredField.

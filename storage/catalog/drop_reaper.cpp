@@ -1,6 +1,8 @@
 #include "storage/catalog/drop_reaper.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "storage/transaction/session_pool.hpp"
 
@@ -41,6 +43,20 @@ size_t DropReaper::size() const {
 bool DropReaper::isPending(std::string_view ident) const {
   std::lock_guard lock(mutex_);
   return std::any_of(pending_.begin(), pending_.end(), [&](const Pending& pending) { return pending.ident == ident; });
+}
+
+std::vector<std::string> DropReaper::idents() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> all;
+  for (const Pending& pending : pending_) all.push_back(pending.ident);
+  return all;
+}
+
+void DropReaper::release(const std::vector<std::string>& idents) {
+  const std::set<std::string_view> released(idents.begin(), idents.end());
+  std::lock_guard lock(mutex_);
+  for (Pending& pending : pending_)
+    if (released.contains(pending.ident)) pending.dropTime = {};
 }
 
 size_t DropReaper::reapOnce(Engine& engine, SessionPool& pool, Timestamp lastCheckpoint, Timestamp oldest) {

@@ -36,6 +36,11 @@ class DropReaper {
   bool keep(std::string_view ident);
   size_t size() const;
   bool isPending(std::string_view ident) const;
+  /// All that are pending.
+  std::vector<std::string> idents() const;
+  /// These tables go, whatever the times, as soon as nobody uses them: a checkpoint holds their drops, and nothing goes
+  /// back behind it.
+  void release(const std::vector<std::string>& idents);
 
   /// Drops every table whose drop time is older than both times (or zero) and which nobody uses; the others stay. A
   /// busy table is tried again next time. *Blocks* briefly. Returns how many were dropped.

@@ -63,7 +63,7 @@ Status IndexBuilder::indexOne(RecoveryUnit& unit, const Collection& collection, 
   for (const auto& spec : specs_) {
     const IndexEntry& index = *collection.findIndex(spec.name);
     if (!index.covers(document)) continue;
-    TROUPE_TRY(index.access->generator().generate(document, keys, keyLimits(unit)));
+    TROUPE_TRY(keysToAdd(unit, index, document, keys));
     if (keys.multikey) index.state->setVisible(keys.paths);  // its row is written with the commit
     for (const auto& key : keys.keys) {
       TROUPE_ASSIGN(const bool alone, index.access->insertForBuild(unit, key, id));

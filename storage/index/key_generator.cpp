@@ -37,6 +37,9 @@ struct Slot {
 };
 using Slots = std::array<Slot, kMaxIndexFields>;
 
+constexpr auto kHashedArray = ErrorCode(16766);
+constexpr auto kAmbiguousPath = ErrorCode(16746);
+
 /// So much of the keys is not charged: most documents have no more.
 constexpr size_t kFreeKeys = size_t{64} << 10;
 
@@ -89,7 +92,7 @@ struct KeyGenerator::Walk {
     if (!e.ok()) return false;
     for (const auto& element : array)
       if (element.is(Type::kDocument) && element.asDocument().has(path[slot.next]))
-        return Status(ErrorCode(16746),
+        return Status(kAmbiguousPath,
                       "Ambiguous field name found in array (do not use numeric field names in embedded elements in "
                       "an array), field: '" +
                           path[slot.next] + "' for array: " + std::string(slot.value.name()));
@@ -113,7 +116,7 @@ struct KeyGenerator::Walk {
       }
       if (slot.resolved) continue;
       if (self.hashed_[i])
-        return {ErrorCode(16766),
+        return {kHashedArray,
                 "hashed indexes do not currently support array values. Encountered array value for field: " +
                     self.fields_[i]};
       if (!array.ok()) {
@@ -238,6 +241,10 @@ Status KeyGenerator::generate(View document, KeySet& out, const KeyLimits& limit
   for (size_t i = 0; i < paths_.size(); ++i) walk.follow(i, slots[i], document);
   TROUPE_TRY(walk.expand(slots));
   return walk.checkDistinct();
+}
+
+bool KeyGenerator::isUnindexable(const Status& failure) {
+  return failure == ErrorCode::kCannotIndexParallelArrays || failure == kHashedArray || failure == kAmbiguousPath;
 }
 
 bson::Document KeyGenerator::describe(const IndexKey& key) const {

@@ -65,9 +65,12 @@ class KeyGenerator {
   /// The collator (null: bytewise) must outlive the generator.
   KeyGenerator(const IndexSpec& spec, const bson::Collator* collator);
 
-  /// Errors: CannotIndexParallelArrays (171), 16766 (an array in a hashed field), 16746 (a numeric path that could name
-  /// an element of an array as well as a field), CannotBuildIndexKeys (201) and ExceededMemoryLimit by the limits.
+  /// Errors: of documents that the index cannot hold, CannotIndexParallelArrays (171), 16766 (an array in a hashed
+  /// field) and 16746 (a numeric path that could name an element of an array as well as a field); by the limits,
+  /// CannotBuildIndexKeys (201) and ExceededMemoryLimit.
   Status generate(bson::View document, KeySet& out, const KeyLimits& limits) const;
+  /// Whether `generate` has failed because of the document itself, whatever the limits: it has no keys in this index.
+  static bool isUnindexable(const Status& failure);
   /// All keys, whatever they take.
   Status generate(bson::View document, KeySet& out) const { return generate(document, out, KeyLimits::none()); }
   /// The key pattern's fields with values of one key, for {keyValue}: {a: 1, b: "x"}.

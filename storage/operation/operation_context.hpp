@@ -204,6 +204,9 @@ class OperationContext {
   /// WriteMode::kApplied: the time of the entry that is being applied, which its units of work carry (write_slots.hpp).
   std::optional<bson::Timestamp> appliedTime() const { return appliedTime_; }
   void setAppliedTime(std::optional<bson::Timestamp> time) { appliedTime_ = time; }
+  /// Likewise: the data may be later than what is applied (ApplyMode::kReplaying, or a copy while it changes).
+  bool isReplaying() const { return isReplaying_; }
+  void setReplaying(bool replays) { isReplaying_ = replays; }
   /// Likewise: the time of the first entry of those that are applied side by side, of which it is one. Nothing: they
   /// are applied one after the other.
   std::optional<bson::Timestamp> batchStart() const { return batchStart_; }
@@ -304,6 +307,7 @@ class OperationContext {
   const OperationOrigin origin_;
   WriteMode writeMode_ = WriteMode::kReplicated;
   std::optional<bson::Timestamp> appliedTime_, batchStart_;
+  bool isReplaying_ = false;
   bool hasWritten_ = false;
   bool reliesOnOthers_ = false;
   std::atomic<bool> announcesWrites_{false};

@@ -57,7 +57,7 @@ StatusWith<bool> isEmpty(RecoveryUnit& unit, const Collection& collection) {
 /// How a change of an index is refused that has gone since, or whose name a later index has.
 bool isOfAnotherIndex(const Status& refused) {
   return refused == ErrorCode::kIndexNotFound || refused == ErrorCode::kInvalidOptions ||
-         refused == ErrorCode::kCannotConvertIndexToUnique;
+         refused == ErrorCode::kCannotConvertIndexToUnique || refused == ErrorCode::kCannotCreateIndex;
 }
 
 }  // namespace
@@ -132,12 +132,14 @@ Status OperationApplier::run(RecoveryUnit& unit, const LoggedOperation& operatio
   TROUPE_ASSIGN(const CollectionPtr collection, target(unit, operation, modify.collection));
   if (!collection) return missing(notThere(operation, modify.collection));
   TROUPE_ASSIGN(CollectionChange change, changeOf(modify.change));
-  if (!change.index.empty() && leavesOut(*collection, change.index)) {  // the rest of the change counts
-    change.index.clear();
-    change.indexChange = {};
+  const bool isLeftOut = !change.index.empty() && leavesOut(*collection, change.index);
+  if (!isLeftOut) {
+    const Status done = modifyCollection(catalog_, unit, collection, change).status();
+    if (change.index.empty() || !isReplay() || !isOfAnotherIndex(done)) return done;
   }
-  const Status done = modifyCollection(catalog_, unit, collection, change).status();
-  return !change.index.empty() && isOfAnotherIndex(done) ? missing(done) : done;
+  change.index.clear();  // the rest of the change counts, and its row takes the place of one that was written before
+  change.indexChange = {};
+  return modifyCollection(catalog_, unit, collection, change).status();
 }
 
 /// Its collections have been dropped by entries of their own; views and what a replay has put aside may be left.

@@ -107,6 +107,8 @@ class DeltaParser {
 /// Writes a document as it is after a difference.
 class DeltaApplication {
  public:
+  explicit DeltaApplication(size_t maxSize) : maxSize_(maxSize) {}
+
   Status documents(bson::View document, const DocumentDifference& difference) {
     std::vector<Mention> mentions = mentionsOf(difference);
     for (const bson::Element& field : document) {
@@ -125,7 +127,7 @@ class DeltaApplication {
 
   StatusWith<bson::Document> finish() && {
     bson::Document document = result_.finish();
-    if (document.view().size() > static_cast<uint32_t>(bson::kMaxInternalDocumentSize)) return tooLarge();
+    if (document.view().size() > maxSize_) return tooLarge();
     return document;
   }
 
@@ -187,7 +189,7 @@ class DeltaApplication {
       if (!next->value) continue;
       for (; index < next->index; ++index) {
         result_.append(std::to_string(index), bson::Null{});
-        if (result_.size() > static_cast<size_t>(bson::kMaxInternalDocumentSize)) return tooLarge();
+        if (result_.size() > maxSize_) return tooLarge();
       }
       result_.append(next->name, next->value);
       ++index;
@@ -199,6 +201,7 @@ class DeltaApplication {
     return {ErrorCode::kBSONObjectTooLarge, "delta: the document would become larger than the limit"};
   }
 
+  const size_t maxSize_;
   bson::Builder result_;
 };
 
@@ -221,7 +224,7 @@ std::optional<bson::Document> delta(bson::View before, bson::View after) {
 
 bool isDelta(bson::View update) { return update.first().name() == "$v"; }
 
-StatusWith<bson::Document> applyDelta(bson::View document, bson::View delta) {
+StatusWith<bson::Document> applyDelta(bson::View document, bson::View delta, size_t maxSize) {
   const bson::Element version = delta["$v"];
   if (!version.isNumber() || version.toInt64() != 2) return malformed("'$v' must be 2");
   const bson::Element encoded = delta["diff"];
@@ -229,7 +232,7 @@ StatusWith<bson::Document> applyDelta(bson::View document, bson::View delta) {
   if (delta.count() != 2) return malformed("there must be no field beside '$v' and 'diff'");
   TROUPE_ASSIGN(const DocumentDifference difference, DeltaParser::parse(encoded.asDocument(), 0));
   if (difference.array) return malformed("'diff' must not be of an array");
-  DeltaApplication application;
+  DeltaApplication application(maxSize);
   TROUPE_TRY(application.documents(document, difference));
   return std::move(application).finish();
 }

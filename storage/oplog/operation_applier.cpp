@@ -30,6 +30,7 @@ StatusWith<bson::Element> idIn(const std::optional<bson::View>& document) {
 Status OperationApplier::apply(OperationContext& operation, const OplogEntry& entry, size_t* written) const {
   operation.setWriteMode(WriteMode::kApplied);
   operation.setAppliedTime(entry.opTime.timestamp);
+  operation.setReplaying(isReplay());
   RecoveryUnit& unit = operation.recoveryUnit();
   if (entry.operation.kind == OplogKind::kNoop) return Status::OK();
   if (entry.operation.kind == OplogKind::kCommand) {
@@ -83,10 +84,12 @@ Status OperationApplier::applyDocument(RecoveryUnit& unit, const LoggedOperation
 }
 
 /// What has been inserted already is replaced: later entries bring it back to where it was. That is the rule where the
-/// data may be later than the log, and the exception elsewhere.
+/// data may be later than the log, and the exception elsewhere. The documents of a capped collection are in the order
+/// of their inserts: one that stayed in its place would come before those that a replay removes and inserts again.
 Status OperationApplier::insert(RecoveryUnit& unit, const Collection& collection, bson::View document,
                                 size_t& written) const {
   written += document.size();
+  if (isReplay() && collection.isCapped()) TROUPE_TRY(remove(unit, collection, document));
   if (isReplay()) return collection.put(unit, document, RecordId()).status();
   return collection.putNew(unit, document).status();
 }
@@ -108,7 +111,8 @@ Status OperationApplier::update(RecoveryUnit& unit, const Collection& collection
     written += operation.object.size();
     return collection.updateAt(unit, cursor, before, operation.object);
   }
-  TROUPE_ASSIGN(const bson::Document after, applyDelta(before, operation.object));
+  TROUPE_ASSIGN(const bson::Document after,
+                applyDelta(before, operation.object, isReplay() ? kMaxReplayedSize : kMaxDeltaResult));
   written += after.bytes().size();
   return collection.updateAt(unit, cursor, before, after);
 }

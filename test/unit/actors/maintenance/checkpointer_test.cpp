@@ -136,6 +136,20 @@ TEST_F(MemberCheckpointerTest, TakesFullOnesDuringInitialSync) {
   EXPECT_EQ(documentsAfterAKill(), 2);
 }
 
+TEST_F(MemberCheckpointerTest, AFullOneFreesTheTablesThatWereDroppedDuringInitialSync) {
+  const std::string ident = server.catalog->find(kName)->ident();
+  const auto isThere = [&] { return server.engine->disk().tables.contains(ident); };
+  server.catalog->beginCopy();
+  insertAt(1, 10);
+  checkpointNow();
+  writeAt(20, [&](auto& unit) { return storage::dropCollection(*server.catalog, unit, server.catalog->find(kName)); });
+  server.node.advance(2s);
+  EXPECT_TRUE(isThere()) << "a kill would bring its row back";
+  checkpointNow();
+  server.node.advance(2s);
+  EXPECT_FALSE(isThere());
+}
+
 TEST_F(MemberCheckpointerTest, TakesNoneBeforeTheDataAreConsistent) {
   insertAt(1, 10);
   server.engine->setInitialDataTimestamp(at(20));

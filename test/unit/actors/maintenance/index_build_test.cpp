@@ -330,6 +330,28 @@ TEST_F(IndexBuildDiscardTest, ADropThatWaitsForItEndsWithItsTimeAndByAKill) {
   }
 }
 
+// Else nothing would help such a build but a kill: what the scan refuses could not be removed while it runs.
+TEST_F(IndexBuildTest, AClientRemovesAndMendsWhatTheIndexCannotHold) {
+  constexpr const char* kBuild = R"({"createIndexes": "c", "indexes": [{"key": {"t": 1, "u": 1}, "name": "x_1"}]})";
+  for (const bool isMended : {true, false}) {
+    fillC();
+    ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 7000, "t": [1], "u": [2]},
+                                                          {"_id": 7001, "t": [1], "u": [2]}]})"));
+    hold("scanning");
+    const auto build = beginBuild(kBuild);
+    ASSERT_FALSE(build->done);
+    ASSERT_TRUE(succeeds(R"({"delete": "c", "deletes": [{"q": {"_id": 7000}, "limit": 1}]})"));
+    if (isMended) {
+      ASSERT_TRUE(succeeds(R"({"update": "c", "updates": [{"q": {"_id": 7001}, "u": {"$set": {"u": 2}}}]})"));
+    }
+    letGo();
+    EXPECT_EQ(codeOf(*build), isMended ? 0 : static_cast<int64_t>(ErrorCode::kCannotIndexParallelArrays));
+    if (isMended) expectIndexOf(601);
+    expectNothingLeft();
+    ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
+  }
+}
+
 TEST_F(IndexBuildTest, WaitsWhereTheCacheHasNoRoomAsWritersDo) {
   fillC();
   failPoint("failIndexBuild", R"({"times": 3})", "batch");

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <set>
+
 #include "test/unit/actors/replication/initial_sync_fixture.hpp"
 
 namespace troupe::replication::test {
@@ -93,6 +96,50 @@ TEST_P(FullDiskTest, AFullDiskDoesNotHoldUpTheDropsOfAnAttemptsBeginning) {
   EXPECT_TRUE(waits());
   room = std::numeric_limits<int64_t>::max();
   finish();
+  expectTheSame();
+}
+
+// Not even a failed attempt leaves anything that the next one would lack the space of.
+TEST_P(FullDiskTest, ADiskThatHoldsTheDataOnceHoldsTheNextCopy) {
+  dataOfAllKinds();
+  begin();
+  finish();
+  expectTheSame();
+  capacity = bytesOnDisk() + 500'000;
+  onSource(R"({"insert": "more", "documents": [{"_id": 1}]})");
+  int step = 0;
+  onStep = [&] {
+    if (++step == 10) members->rollbackId = 1;
+  };
+  done.reset();
+  begin();
+  finish();
+  expectTheSame();
+  EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 1);
+}
+
+TEST_F(InitialSyncFailureTest, TheTablesOfWhatIsDroppedGoBeforeAnythingIsCopied) {
+  dataOfAllKinds();
+  begin();
+  finish();
+  expectTheSame();
+  std::set<std::string> first;
+  for (const auto& collection : target->catalog->snapshot()->collections("test")) {
+    if (collection->isView()) continue;
+    first.insert(collection->ident());
+    for (const auto& index : collection->indexes()) first.insert(index->ident);
+  }
+  ASSERT_GT(first.size(), 10u);
+  onSource(R"({"insert": "more", "documents": [{"_id": 1}]})");
+  std::optional<int64_t> left;
+  onStep = [&] {
+    const auto tables = target->engine->listTables();
+    if (!left) left = std::ranges::count_if(tables, [&](const std::string& table) { return first.contains(table); });
+  };
+  done.reset();
+  begin();
+  finish();
+  EXPECT_EQ(left, 0);
   expectTheSame();
 }
 

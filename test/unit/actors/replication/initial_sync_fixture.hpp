@@ -107,8 +107,9 @@ class InitialSyncFixture : public ::testing::Test {
     made.patience = 3s;
     made.loadFrom = filling.from;
     made.maxKeyBytes = filling.maxKeyBytes;
-    made.roomFor = [this](size_t) -> Status {
-      return room-- > 0 ? Status::OK() : Status(ErrorCode::kOutOfDiskSpace, "the disk is full");
+    made.roomFor = [this](size_t bytes) -> Status {
+      const bool has = capacity ? bytesOnDisk() + static_cast<int64_t>(bytes) <= *capacity : room-- > 0;
+      return has ? Status::OK() : Status(ErrorCode::kOutOfDiskSpace, "the disk is full");
     };
     made.beforeStep = [this] {
       if (onStep) onStep();
@@ -204,6 +205,8 @@ class InitialSyncFixture : public ::testing::Test {
     while (*cursor->next()) ids.push_back(cursor->document()["_id"].asInt32());
     return ids;
   }
+  /// What the tables of the target take, also of collections that have been dropped.
+  int64_t bytesOnDisk() { return target->engine->statistics().cacheBytesInUse; }
   std::vector<bson::Timestamp> ownLog() {
     storage::OperationContext reader({.sessions = target->storageSessions});
     auto cursor = target->assembly.oplog()->cursor(reader.recoveryUnit());
@@ -232,6 +235,7 @@ class InitialSyncFixture : public ::testing::Test {
   Address actor;
   bool isReachable = true;
   int64_t room = std::numeric_limits<int64_t>::max();  ///< as often there is room on the disk
+  std::optional<int64_t> capacity;                     ///< of the disk, in bytes; nothing: `room` counts
   std::function<void()> onStep;
   std::vector<std::string> states, failures;
   std::optional<OpTime> done;

@@ -1,7 +1,10 @@
 #include "actors/replication/initial_syncer.hpp"
 
+#include <algorithm>
+
 #include "storage/catalog/catalog_operations.hpp"
 #include "test/unit/actors/replication/initial_sync_fixture.hpp"
+#include "test/unit/storage/catalog/unindexable.hpp"
 
 namespace troupe::replication::test {
 namespace {
@@ -258,6 +261,51 @@ TEST_F(InitialSyncerTest, ACollectionThatIsDroppedWhileItIsCopiedIsGone) {
   finish();
   expectTheSame();
 }
+
+TEST_F(InitialSyncerTest, ACappedCollectionIsInTheOrderOfTheSource) {
+  dataOfAllKinds();
+  bool hasChanged = false;
+  members->before = [&](bson::View command) {
+    if (!command["find"].is(bson::Type::kBinary) || std::exchange(hasChanged, true)) return;
+    onSource(R"({"delete": "capped", "deletes": [{"q": {"_id": 3}, "limit": 1}]})");
+    onSource(R"({"insert": "capped", "documents": [{"_id": 3}]})");
+    onSource(R"({"insert": "capped", "documents": [{"_id": 20}]})");
+  };
+  begin();
+  finish();
+  EXPECT_TRUE(hasChanged);
+  EXPECT_THAT(inNaturalOrder(source, "test.capped"), ElementsAre(4, 5, 3, 20));
+  expectTheSame();
+}
+
+/// The indexes are listed, and dropped before the documents are read.
+class CopyOfUnindexable : public CopyTest {};
+
+TEST_P(CopyOfUnindexable, IsCopiedWithoutKeys) {
+  const storage::UnindexableKind& kind = storage::unindexableKinds()[static_cast<size_t>(theStep())];
+  dataOfAllKinds();
+  const auto insert = [&](const bson::Document& document) {
+    onSource(R"({"insert": "odd", "documents": [)" + bson::toRelaxedJson(document) + "]}");
+  };
+  for (int id = 1; id <= 4; ++id) insert(kind.good(id));
+  onSource(R"({"createIndexes": "odd", "indexes": [)" + bson::toRelaxedJson(kind.spec) + "]}");
+  const bson::Uuid odd = source.catalog->find(storage::Namespace("test", "odd"))->uuid();
+  bool isDropped = false;
+  members->before = [&](bson::View command) {
+    const bson::Element wanted = command["find"];
+    if (!wanted.is(bson::Type::kBinary) || isDropped) return;
+    if (!std::ranges::equal(wanted.asBinary().bytes, odd.bytes)) return;
+    isDropped = true;
+    onSource(R"({"dropIndexes": "odd", "index": "x"})");
+    insert(kind.bad(5));
+  };
+  begin();
+  finish();
+  EXPECT_TRUE(isDropped);
+  expectTheSame();
+  EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 0);
+}
+INSTANTIATE_TEST_SUITE_P(OfEachKind, CopyOfUnindexable, testing::Combine(kAllWays, testing::Range(0, 3)), nameOfWay);
 
 TEST_F(InitialSyncerTest, AnIndexBuildThatIsUnderWayEndsHereToo) {
   dataOfAllKinds();

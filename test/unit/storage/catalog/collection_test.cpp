@@ -282,6 +282,15 @@ TEST_P(CappedLimitsTest, AnInsertRemovesSoManyDocumentsBeyondWhatItAdds) {
   EXPECT_EQ(keys("_id_"), 10);
 }
 
+TEST_P(CappedLimitsTest, ASizeIsRoundedAsThatOfANewCollection) {
+  create("test.c", R"({"capped": true, "size": 4096})"_json);
+  limit(1000, {});
+  EXPECT_EQ(current()->options().cappedSize, 1024);
+  unit->abandonSnapshot();
+  restart();
+  EXPECT_EQ(current()->options().cappedSize, 1024);
+}
+
 TEST_P(CappedLimitsTest, AnInsertRemovesSoManyBytesBeyondWhatItAdds) {
   create("test.c", R"({"capped": true, "size": 20000000})"_json);
   for (int i = 0; i < 12; ++i) insertMany(i, 1, 1'000'000);

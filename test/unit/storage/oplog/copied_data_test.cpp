@@ -9,6 +9,8 @@
 namespace troupe::storage {
 namespace {
 
+constexpr Timestamp kBegin{100, 1};
+
 /// The test is the source; a member beside it copies.
 class CopiedDataTest : public PrimaryFixture {
  protected:
@@ -19,9 +21,29 @@ class CopiedDataTest : public PrimaryFixture {
     copier_->setAppliedTime(at);
     return copier_->recoveryUnit();
   }
+  void endCopying() { copier_.reset(); }
   void crashMember() {
-    copier_.reset();
+    endCopying();
     member.crash();
+  }
+  bool isTable(const std::string& ident) {
+    const auto tables = member.catalog->engine().listTables();
+    return std::ranges::find(tables, ident) != tables.end();
+  }
+  /// Gives the name of its table; a stable checkpoint holds it.
+  std::string copyAndCheckpoint(const Collection& source) {
+    EXPECT_TRUE(createCopied(*member.catalog, copying(kBegin), source.ns(), source.options()).isOK());
+    EXPECT_TRUE(put(kBegin, source, {bson::doc("_id", 1)}).isOK());
+    endCopying();
+    Engine& engine = member.catalog->engine();
+    EXPECT_TRUE(engine.setStableTimestamp(kBegin).isOK());
+    EXPECT_TRUE(engine.setOldestTimestamp(kBegin).isOK());
+    EXPECT_TRUE(member.catalog->checkpoint({.stable = true}).isOK());
+    return member.current("test.a")->ident();
+  }
+  void dropCopyAt(Timestamp time) {
+    EXPECT_TRUE(dropCopied(*member.catalog, copying(time), Namespace("test", "a")).isOK());
+    endCopying();
   }
   Status put(Timestamp at, const Collection& like, const std::vector<bson::Document>& documents) {
     const std::vector<bson::View> views(documents.begin(), documents.end());
@@ -41,7 +63,6 @@ class CopiedDataTest : public PrimaryFixture {
   std::unique_ptr<OperationContext> copier_;
 };
 using Strings = std::vector<std::string>;
-constexpr Timestamp kBegin{100, 1};
 
 TEST_P(CopiedDataTest, KeepsTheUuidAndTheOptions) {
   const CollectionPtr source = make("test.a", bson::doc("validator", bson::doc("a", 1)));
@@ -106,6 +127,50 @@ TEST_P(CopiedDataTest, WhatIsCopiedIsThereAfterACheckpointAtALaterTime) {
   EXPECT_EQ(member.catalog->engine().recoveryTimestamp(), (Timestamp{105, 1}));
   EXPECT_EQ(member.current("test.a")->uuid(), source->uuid());
   EXPECT_EQ(documentsOf("test.a"), (Strings{R"({ "_id" : 1 })", R"({ "_id" : 2 })"}));
+}
+
+// Nobody reads a copy that is not whole at an earlier time: the next one has the space of what was dropped.
+TEST_P(CopiedDataTest, ACheckpointOfAllFreesTheTablesThatWereDroppedBefore) {
+  const CollectionPtr source = make("test.a");
+  const std::string ident = copyAndCheckpoint(*source);
+  member.catalog->beginCopy();
+  dropCopyAt({100, 2});
+  member.catalog->onTimes(kBegin, kBegin);
+  EXPECT_TRUE(isTable(ident)) << "no checkpoint holds the drop";
+  ASSERT_TRUE(member.catalog->checkpoint({.stable = false}).isOK());
+  EXPECT_TRUE(isTable(ident));
+  member.catalog->onTimes({}, kBegin);
+  EXPECT_FALSE(isTable(ident));
+  crashMember();
+  EXPECT_FALSE(member.current("test.a"));
+}
+
+TEST_P(CopiedDataTest, AKillBeforeThatCheckpointFindsTheCollectionAndOneAfterItNone) {
+  const CollectionPtr source = make("test.a");
+  const std::string ident = copyAndCheckpoint(*source);
+  member.catalog->beginCopy();
+  dropCopyAt({100, 2});
+  member.catalog->onTimes({}, kBegin);
+  crashMember();
+  ASSERT_TRUE(member.current("test.a"));
+  EXPECT_EQ(documentsOf("test.a"), (Strings{R"({ "_id" : 1 })"}));
+  member.catalog->beginCopy();
+  dropCopyAt({100, 3});
+  ASSERT_TRUE(member.catalog->checkpoint({.stable = false}).isOK());
+  crashMember();
+  EXPECT_FALSE(member.current("test.a"));
+  EXPECT_FALSE(isTable(ident)) << "the start drops what belongs to no collection";
+}
+
+TEST_P(CopiedDataTest, ACheckpointOfDataThatHaveATimeFreesNothing) {
+  const CollectionPtr source = make("test.a");
+  const std::string ident = copyAndCheckpoint(*source);
+  member.catalog->beginCopy();
+  member.catalog->engine().setInitialDataTimestamp(kBegin);
+  dropCopyAt({100, 2});
+  for (const bool stable : {true, false}) ASSERT_TRUE(member.catalog->checkpoint({.stable = stable}).isOK());
+  member.catalog->onTimes(kBegin, kBegin);
+  EXPECT_TRUE(isTable(ident)) << "a rollback may bring it back";
 }
 
 TROUPE_ON_BOTH_ENGINES(CopiedDataTest);

@@ -142,6 +142,25 @@ TEST(DocumentDelta, IsBounded) {
   EXPECT_EQ(applyDelta(doc("x", 1), deep.finish()).status(), ErrorCode::kOverflow);
 }
 
+// What it was written for lacked a field that the later document has.
+TEST(DocumentDelta, AReplayMayPassTheLimitOfADocumentInBetween) {
+  const std::string half(10 << 20, 'x'), kept(1000, 'k');
+  const Document none = doc("_id", 1, "kept", kept);
+  const Document first = doc("_id", 1, "kept", kept, "a", half), last = doc("_id", 1, "kept", kept, "b", half);
+  Document replayed = last;
+  for (const auto& [before, after] : {std::pair{none, first}, {first, none}, {none, last}}) {
+    const auto change = delta(before, after);
+    ASSERT_TRUE(change);
+    auto applied = applyDelta(replayed, *change, kMaxReplayedSize);
+    ASSERT_TRUE(applied.isOK()) << applied.status().toString();
+    replayed = std::move(*applied);
+  }
+  EXPECT_TRUE(replayed.view() == last.view());
+  EXPECT_EQ(applyDelta(last, *delta(none, first)).status(), ErrorCode::kBSONObjectTooLarge);
+  const Document gap = doc("$v", 2, "diff", *fromJson(R"({"slist": {"a": true, "u4000000000": 1}})"));
+  EXPECT_EQ(applyDelta(*fromJson(R"({"list": [1]})"), gap, kMaxReplayedSize).status(), ErrorCode::kBSONObjectTooLarge);
+}
+
 TEST(DocumentDelta, FollowsTheDeepestDocuments) {
   const auto nested = [](int value) {
     Builder builder;

@@ -103,6 +103,14 @@ class Member : public CatalogFixture {
                 }).isOK());
     return catalog->find(like.ns());
   }
+  /// Of all documents, in the order of the collection.
+  std::vector<int> ids(const char* ns) {
+    OperationContext reader({.sessions = *pool});
+    auto cursor = current(ns)->records().cursor(reader.recoveryUnit());
+    std::vector<int> found;
+    while (*cursor->next()) found.push_back(cursor->document()["_id"].asInt32());
+    return found;
+  }
   NodeContents contents() { return {*catalog, *pool}; }
   int64_t countAt(bson::Timestamp time, const char* ns) {
     OperationContext reader({.sessions = *pool});
