@@ -31,7 +31,10 @@ Task<Status> runDetached(Node& node, std::string path, std::function<Status()> w
   Promise<Status> promise;
   auto outcome = promise.future();
   auto actor = std::make_unique<DetachedWork>(std::move(work), std::move(promise));
-  node.spawn(path, std::move(actor), {.detached = true});
+  // The same work of an actor that was restarted meanwhile may be going on.
+  std::string free = path;
+  for (int again = 2; node.postOffice().exists(node.address(free)); ++again) free = path + "-" + std::to_string(again);
+  node.spawn(free, std::move(actor), {.detached = true});
   co_return co_await outcome;
 }
 

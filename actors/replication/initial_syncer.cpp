@@ -271,17 +271,19 @@ Task<InitialSyncer::Done> InitialSyncer::done(ResetData) {
   isCloned_ = false;
   parts_.status->beginAttempt(source, wallNow());
   note("An attempt begins: all data are dropped", bson::doc("syncSource", source));
-  parts_.storage->catalog.engine().setInitialDataTimestamp({});  // checkpoints are full ones (CKP-003)
-  parts_.storage->catalog.beginCopy();
-  // The trimmer counts and truncates the log, the reaper drops tables: nobody is beside the reset.
-  auto paused = std::make_shared<Promise<troupe::Done>>();
-  auto all = paused->future();
-  const storage::ClosedGate gate(parts_.writes->background, [paused] { paused->set(troupe::Done{}); });
-  co_await all;
-  TROUPE_CO_TRY(co_await resetData(attempt_));
-  parts_.writes->slots.resetTo({});  // else the flusher would wait for entries that have gone
-  if (parts_.endOfLog) TROUPE_CO_TRY(parts_.endOfLog->set({}));
-  if (parts_.invalidate) parts_.invalidate();
+  parts_.storage->catalog.engine().beginCopy();  // checkpoints are full ones (CKP-003)
+  {
+    // The trimmer counts and truncates the log, the reaper drops tables: nobody is beside the reset.
+    auto paused = std::make_shared<Promise<troupe::Done>>();
+    auto all = paused->future();
+    const storage::ClosedGate gate(parts_.writes->background, [paused] { paused->set(troupe::Done{}); });
+    co_await all;
+    TROUPE_CO_TRY(co_await resetData(attempt_));
+    parts_.writes->slots.resetTo({});  // else the flusher would wait for entries that have gone
+    if (parts_.endOfLog) TROUPE_CO_TRY(parts_.endOfLog->set({}));
+    if (parts_.invalidate) parts_.invalidate();
+  }
+  // Without the gate: votes and configs wait for the journal, and this checkpoint may take long.
   TROUPE_CO_ASSIGN(const auto writing, co_await SyncAttempt::Writing::begin(attempt_, std::nullopt));
   std::function<Status()> free = freeingDropped(parts_.storage->catalog);
   std::string path = std::string(kInitialSyncPath) + "-reset";

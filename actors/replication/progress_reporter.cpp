@@ -14,7 +14,7 @@ namespace {
 /// Between two reports of what is applied to the topology, which decides nothing by it that is in a hurry.
 constexpr Duration kTopologyPace = std::chrono::milliseconds(100);
 constexpr Duration kAfterFailure = std::chrono::milliseconds(500);
-/// What is applied is reported after as long at the latest, durable or not.
+/// How long a report of what is applied waits for its flush.
 constexpr Duration kUntilDurable = std::chrono::milliseconds(1);
 /// Between two messages about the commit point to members that report all the time, whose answers bring it as well.
 constexpr Duration kPointPace = std::chrono::milliseconds(5);
@@ -89,6 +89,7 @@ void ProgressReporter::moved() {
 
 /// Each report costs its sender and its receiver some fixed work, mostly in waking each other.
 void ProgressReporter::reportMove(const ReplicationProgress::Times& before) {
+  if (parts_.source().empty()) return;  // a new one is told by `SourceChosen`
   const bool isAhead = seen_.applied > seen_.durable;
   const bool isFlushed = seen_.durable != before.durable;
   if (!isFlushed && seen_.applied == before.applied) return;  // the commit point alone
@@ -211,7 +212,7 @@ void ProgressReporter::take(const PositionReport& report, Context& context) {
   if (!isPlausibleTerm(view->topology, report.term))
     return context.fail({ErrorCode::kBadValue, "the term of the report is none that elections lead to"});
   parts_.progress.noteTerm(report.term);
-  if (report.term > view->topology.memory.term) parts_.tellOfTerm({report.term});
+  if (report.term > std::max(view->topology.memory.term, toldTerm_)) parts_.tellOfTerm({toldTerm_ = report.term});
   const bool isSteppingDown = view->topology.memory.phase == Topology::Phase::kSteppingDown;
   noteLife(report);
   bool isNews = false;

@@ -68,7 +68,8 @@ class ProgressReporter final : public Actor {
   const Parts parts_;
   ReplicationProgress::Times seen_;
   ReplicationProgress::WaiterId waiter_ = 0;
-  Position reported_;  ///< the own one, by the newest report
+  Position reported_;     ///< the own one, by the newest report
+  int64_t toldTerm_ = 0;  ///< the topology
   OpTime told_;
   AppliedAdvanced toldTopology_;
   NodeName reportingTo_;   ///< the source that a report is under way to; empty: none is

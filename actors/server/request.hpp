@@ -172,10 +172,11 @@ class Request {
   /// Whether the cursor that is read may be on a secondary; nothing where there is none, or it is not known yet.
   std::optional<bool> fromSecondaries;
 
-  // --- For the profiler
-  int64_t cursorId = 0;               ///< of the cursor that stays open, or that was read
-  bool cursorExhausted = false;       ///< that cursor has no more results
-  bson::Document originatingCommand;  ///< of a getMore: what opened its cursor
+  // --- The cursor that the command leaves or has read. Set only once it is known to be its client's: a failure
+  // afterwards ends it.
+  int64_t cursorId = 0;
+  bool cursorExhausted = false;       ///< it has no more results
+  bson::Document originatingCommand;  ///< of a getMore, for the profiler: what opened its cursor
 
   /// The request is going to wait without giving anything to its client, possibly for long: when the client is gone
   /// meanwhile, or later on, the operation is killed (HostUnreachable), at most about `within` later. Costs next to

@@ -138,6 +138,7 @@ StatusWith<std::shared_ptr<Job>> jobOf(const Received<schema::RunCommand>& wante
 Behaviour CommandService::behaviour() {
   return {on<schema::RunCommand>(this, &CommandService::run),
           on<schema::KillCommand>([this](schema::KillCommand::Reader in, Context& context) {
+            if (!context.envelope().reply) return;
             const AskOrigin* origin = context.envelope().reply.origin();
             const RemoteRuns::Key key(origin ? origin->link.path() : "", in.getId());
             const bool found = runs_->kill(key, ErrorCode::kInterrupted, node());
@@ -169,7 +170,12 @@ void CommandService::watchLink(const AskOrigin* origin) {
   if (origin && links_.insert(origin->link.path()).second) watch(origin->link);
 }
 
+/// Only asks have an origin: what a link brings without one would pass for this node's own.
 void CommandService::run(Received<schema::RunCommand> wanted, Context context) {
+  if (!context.envelope().reply) {
+    ++refused_;
+    return;
+  }
   const AskOrigin* origin = context.envelope().reply.origin();
   const auto refuse = [&](const Status& why) {
     ++refused_;

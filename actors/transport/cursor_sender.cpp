@@ -20,6 +20,9 @@ CursorSender::CursorSender(std::shared_ptr<RemoteCommand> opened, Cursor cursor)
 
 Behaviour CursorSender::behaviour() {
   return {on<schema::NextBatch>([this](Received<schema::NextBatch> wanted, Context context) {
+    const AskOrigin* origin = context.envelope().reply.origin();
+    if ((origin ? origin->link.path() : "") != opened_->key.first)
+      return context.fail({ErrorCode::kUnauthorized, "the cursor was opened over another link"});
     usedAt_ = environment().now();
     if (grants_.size() >= kMostGrants)
       return context.fail({ErrorCode::kExceededMemoryLimit, "the cursor has been granted as many batches as it takes"});

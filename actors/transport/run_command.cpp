@@ -191,6 +191,8 @@ Task<StatusWith<std::vector<bson::View>>> RemoteCursor::next() {
     granted_.pop_front();
     const Answer answer = co_await awaitFor(node_, options_.command.operation, std::move(due));
     StatusWith<CommandReply> reply = answer.status();
+    if (answer.status() == ErrorCode::kNoSuchKey)  // the sender has waited long for its reader
+      reply = Status(ErrorCode::kCursorNotFound, "the cursor was closed by " + target_);
     if (answer.isOK()) reply = replyOf<schema::CommandReply>(*answer);
     if (!reply.isOK()) {
       granted_.clear();

@@ -314,12 +314,15 @@ void onConfigInUse(Turn& t, const ConfigInUse& report) {
   proceedWithReconfig(t);
 }
 
-/// Where this member's config lacks the id of the set, the newer one may bring it.
+/// Where this member's config lacks the id of the set, the newer one may bring it; where that lacks it, the known one
+/// stays.
 void learnConfig(Turn& t, const ReplicaSetConfig& config, const NodeName& self) {
   if (config.id != t.doc.setName || !config.validate().isOK()) return;
   if (t.mem.ownData) return;
   if (t.hasConfig() && !config.configVersion().isNewerThan(t.config().configVersion())) return;
-  if (!checkSameSet(self, t.doc.setName, config.settings.replicaSetId, t.replicaSetId()).isOK()) return;
+  ReplicaSetConfig next = config;
+  if (!next.settings.replicaSetId) next.settings.replicaSetId = t.replicaSetId();
+  if (t.replicaSetId() && next.settings.replicaSetId != t.replicaSetId()) return;
   if (!isPlausible(t, config.term)) return;
   const NodeName me = config.has(t.doc.self) || !config.has(self) ? t.doc.self : self;
   const bool stepsUp = t.mem.phase == Phase::kCatchingUp || t.mem.phase == Phase::kDraining;
@@ -328,7 +331,7 @@ void learnConfig(Turn& t, const ReplicaSetConfig& config, const NodeName& self) 
                 "a newer config was learned from another member");
   t.doc.self = me;
   raiseTerm(t, config.term);
-  install(t, config);
+  install(t, std::move(next));
 }
 
 }  // namespace troupe::replication

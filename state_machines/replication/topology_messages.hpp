@@ -260,7 +260,8 @@ struct RefuseWrites {
 struct AcceptWrites {
   int64_t term = 0;
 };
-/// The config has changed; it is persisted. A node that leads answers with `ConfigInUse`.
+/// The config has changed; it is persisted. A node that leads answers with `ConfigInUse`; it is asked once more where
+/// an answer may have been lost.
 struct InstallConfig {
   ReplicaSetConfig config;
 };

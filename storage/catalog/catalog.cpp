@@ -183,8 +183,7 @@ Status Catalog::checkpoint(const CheckpointOptions& options) {
   const std::vector<std::string> dropped = reaper_.idents();
   TROUPE_TRY(flush());
   TROUPE_TRY(engine_.checkpoint(options).status());
-  const bool isPartOfCopy = isCopied_.load(std::memory_order_acquire) && engine_.initialDataTimestamp() == Timestamp{};
-  if (!options.stable && isPartOfCopy) reaper_.release(dropped);
+  if (engine_.isCopying()) reaper_.release(dropped);
   return Status::OK();
 }
 

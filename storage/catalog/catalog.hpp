@@ -72,11 +72,9 @@ class Catalog {
   /// time by the timestamp monitor. *Blocks* briefly. Returns how many tables were dropped.
   size_t onTimes(Timestamp lastCheckpoint, Timestamp oldest);
 
-  /// The data are copied anew, and have no time (Engine::initialDataTimestamp) until the copy is whole: meanwhile
-  /// nobody reads them at an earlier time, and no rollback brings a dropped collection back.
-  void beginCopy() { isCopied_.store(true, std::memory_order_release); }
-  /// A checkpoint, with the sizes of the collections in it. A full one of a copy that is not whole frees the tables
-  /// that were dropped before it: the next `onTimes` drops them, whatever the times. *Blocks.* Errors: the engine's.
+  /// A checkpoint, with the sizes of the collections in it. While the data are copied (Engine::isCopying) it frees the
+  /// tables that were dropped before it: the next `onTimes` drops them, whatever the times, since nobody reads at an
+  /// earlier time, and no rollback brings a dropped collection back. *Blocks.* Errors: the engine's.
   Status checkpoint(const CheckpointOptions& options);
 
   /// Takes all collections out of the catalog, before what lies on disk is rolled back or replaced (CAT-009). Until
@@ -121,7 +119,6 @@ class Catalog {
   std::optional<int64_t> bytesToCount_;
   PendingDatabaseDrops pendingDrops_;
   std::atomic<bool> buildsIndexes_{true};
-  std::atomic<bool> isCopied_{false};
   std::map<std::string, std::weak_ptr<const void>> closedTables_;  ///< what `close` took out, by ident
   std::function<void(CatalogStep)> onStep_;
 };

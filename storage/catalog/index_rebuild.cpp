@@ -30,7 +30,9 @@ Status IndexRebuild::indexOne(RecoveryUnit& unit, const RecordId& id, bson::View
   KeySet keys;
   for (const IndexPtr& index : next_->indexes()) {
     if (!index->covers(document)) continue;
-    TROUPE_TRY(index->access->generator().generate(document, keys, keyLimits(unit)));
+    TROUPE_TRY(index->access->generator()
+                   .generate(document, keys, keyLimits(unit))
+                   .withContext("the record " + id.toString() + " in the index " + index->spec.name));
     if (keys.multikey) index->state->setVisible(keys.paths);
     TROUPE_TRY(index->access->insertKeys(unit, keys, id, {.checkUnique = true, .building = false}));
   }

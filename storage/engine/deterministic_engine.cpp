@@ -216,7 +216,7 @@ Status EngineImpl::flushLog() {
 StatusWith<Timestamp> EngineImpl::checkpoint(const CheckpointOptions& options) {
   TROUPE_TRY(usable());
   TROUPE_TRY(fault(DiskOperation::kCheckpoint));
-  const bool stable = options.stable || initialDataTimestamp() != Timestamp{};
+  const bool stable = isStable(options);
   for (auto& [ident, table] : state_->tables) {
     if (table->options.logged) {
       table->imageOf = state_->sequence;

@@ -123,7 +123,8 @@ class Session {
 struct CheckpointOptions {
   /// Unlogged tables as of the stable time, when one is set. After a full one (false) this holds only once everything
   /// in that is stable: pages that nobody changes since are not written again. A full one that gets its turn when the
-  /// data have a time (Engine::initialDataTimestamp) is a stable one: an initial sync has ended while it waited.
+  /// data have a time (Engine::initialDataTimestamp) is a stable one: an initial sync has ended while it waited. While
+  /// data are copied (Engine::beginCopy) each is a full one.
   bool stable = true;
 };
 
@@ -218,7 +219,8 @@ class Engine {
   virtual StatusWith<std::unique_ptr<BulkLoad>> bulkLoad(const Table& table) = 0;
   /// Moves blocks towards the beginning of the table's file and gives its free end back to the file system, for about a
   /// second (*blocks*). True when there is nothing more to gain; otherwise it goes on with the next call. Checkpoints
-  /// and backups wait for it meanwhile, readers and writers do not. ObjectIsBusy under cache pressure.
+  /// and backups wait for it meanwhile, readers and writers do not. ObjectIsBusy under cache pressure, and while data
+  /// are copied.
   virtual StatusWith<bool> compactTable(const Table& table) = 0;
   /// Checks a table's blocks and structure (*blocks*). ObjectIsBusy as for dropTable.
   virtual Status verifyTable(std::string_view ident) = 0;
@@ -257,6 +259,16 @@ class Engine {
   /// replication. Set by replication, read when a checkpoint is taken (CKP-002 to 004).
   void setInitialDataTimestamp(Timestamp ts) { initialData_.store(ts.asUint64(), std::memory_order_release); }
   Timestamp initialDataTimestamp() const { return Timestamp::fromUint64(initialData_.load(std::memory_order_acquire)); }
+  /// The data are copied anew, and have no time until it is set again. Meanwhile each checkpoint is a full one, also
+  /// that of `close`, and no table is compacted: as of the time of the data before, rows would come back whose tables
+  /// have been dropped.
+  void beginCopy() {
+    setInitialDataTimestamp({});
+    hasBegunCopy_.store(true, std::memory_order_release);
+  }
+  bool isCopying() const {
+    return hasBegunCopy_.load(std::memory_order_acquire) && initialDataTimestamp() == Timestamp{};
+  }
 
   /// Where operations wait that met a prepared transaction.
   PreparedDecisions& preparedDecisions() { return *preparedDecisions_; }
@@ -270,11 +282,17 @@ class Engine {
   virtual Status close() = 0;
 
  protected:
+  /// Whether a checkpoint that is taken now is as of the stable time.
+  bool isStable(const CheckpointOptions& options) const {
+    return initialDataTimestamp() != Timestamp{} || (options.stable && !isCopying());
+  }
+
   /// Shared with sessions, which may outlive a crashed engine.
   const std::shared_ptr<PreparedDecisions> preparedDecisions_ = std::make_shared<PreparedDecisions>();
 
  private:
   std::atomic<uint64_t> initialData_{0};
+  std::atomic<bool> hasBegunCopy_{false};
 };
 
 }  // namespace troupe::storage

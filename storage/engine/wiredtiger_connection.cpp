@@ -155,7 +155,7 @@ Status WiredTigerConnection::flushLog() {
   return status(flushSession_->log_flush(flushSession_, "sync=on"), "flush the log");
 }
 
-Status WiredTigerConnection::close() {
+Status WiredTigerConnection::close(bool stable) {
   if (!connection_) return {};
   WT_CONNECTION* connection = connection_;
   {
@@ -163,7 +163,7 @@ Status WiredTigerConnection::close() {
     connection_ = nullptr;
     evidenceSession_ = flushSession_ = nullptr;  // closed with their connection
   }
-  const int code = connection->close(connection, nullptr);
+  const int code = connection->close(connection, stable ? nullptr : "use_timestamp=false");
   decisions_->increment();
   return code == WT_PANIC || code == 0 ? Status::OK() : status(code, "close the storage engine");
 }

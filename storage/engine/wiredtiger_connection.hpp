@@ -25,7 +25,8 @@ class WiredTigerConnection {
   WiredTigerConnection& operator=(const WiredTigerConnection&) = delete;
 
   Status open();
-  Status close();
+  /// Takes a last checkpoint: as of the stable time, if there is one, or a full one.
+  Status close(bool stable = true);
 
   WT_CONNECTION* get() const { return connection_; }
   const WiredTigerOptions& options() const { return options_; }

@@ -268,6 +268,7 @@ StatusWith<bool> WiredTigerEngine::compactTable(const Table& table) {
   ScopedWtSession session(*connection_);
   TROUPE_TRY(session.status());
   // It takes checkpoints of its own, stable ones.
+  if (isCopying()) return Status(ErrorCode::kObjectIsBusy, "the data are being copied; compact them afterwards");
   const CheckpointTurns::Turn turn(checkpoints_, CheckpointTurns::Kind::kCompaction);
   const int code = session->compact(session.get(), tableUri(table.ident).c_str(), "timeout=1");
   lastCheckpoint_ = queryTimestamp("get=last_checkpoint").asUint64();
@@ -303,7 +304,7 @@ StatusWith<Timestamp> WiredTigerEngine::checkpoint(const CheckpointOptions& opti
   ScopedWtSession session(*connection_);
   TROUPE_TRY(session.status());
   const CheckpointTurns::Turn turn(checkpoints_, CheckpointTurns::Kind::kCheckpoint);
-  const bool stable = options.stable || initialDataTimestamp() != Timestamp{};
+  const bool stable = isStable(options);
   const char* config = stable ? "use_timestamp=true" : "use_timestamp=false";
   TROUPE_TRY(connection_->status(session->checkpoint(session.get(), config), "checkpoint"));
   // A full checkpoint leaves the engine's own answer at the stable one before it.
@@ -383,7 +384,7 @@ EngineStatistics WiredTigerEngine::statistics() {
 }
 
 Status WiredTigerEngine::close() {
-  Status status = connection_->close();
+  Status status = connection_->close(!isCopying());
   lock_ = DirectoryLock();
   return status;
 }

@@ -231,6 +231,7 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
 
   // Event streams: a response without end.
   void startEvents(HttpResponse from) {
+    if (shared_->stopping) return close();  // while its client was asked for
     if (++shared_->streams > shared_->options.maxEventStreams) {
       --shared_->streams;
       return send(errorResponse(503, ErrorCode::kHostUnreachable, "too many event streams"));

@@ -7,6 +7,7 @@
 #include "actors/replication/progress_reporter.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
+#include "actors/server/hello_state.hpp"
 #include "actors/server/service_operation.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "supervisors/assembly/linked_members.hpp"

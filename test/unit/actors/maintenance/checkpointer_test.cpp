@@ -139,7 +139,7 @@ TEST_F(MemberCheckpointerTest, TakesFullOnesDuringInitialSync) {
 TEST_F(MemberCheckpointerTest, AFullOneFreesTheTablesThatWereDroppedDuringInitialSync) {
   const std::string ident = server.catalog->find(kName)->ident();
   const auto isThere = [&] { return server.engine->disk().tables.contains(ident); };
-  server.catalog->beginCopy();
+  server.catalog->engine().beginCopy();
   insertAt(1, 10);
   checkpointNow();
   writeAt(20, [&](auto& unit) { return storage::dropCollection(*server.catalog, unit, server.catalog->find(kName)); });

@@ -162,5 +162,20 @@ TEST_F(Anyone, ANodeThatHasNotProvenTheKeyActsForNobody) {
   EXPECT_EQ(code(R"({"hello": 1})"_json, ActAs::nobody()), ErrorCode::kOK);
 }
 
+/// Nor has a message that awaits no answer an origin: it is not this node's own for that.
+TEST_F(Anyone, AMessageThatAwaitsNoAnswerRunsNothing) {
+  const bson::Document command = R"({"insert": "c", "documents": [{"_id": 1}]})"_json;
+  const auto fill = [](schema::RunCommand::Builder out) {
+    out.setId(1);
+    out.setDatabase("test");
+    out.setIdentity(schema::RunCommand::Identity::CLUSTER);
+  };
+  a->node.tell(Address("b:2", kCommandsPath),
+               build<schema::RunCommand>(fill, std::make_shared<const std::string>(command.bytes())));
+  advance(100ms);
+  EXPECT_EQ(remoteClients(), 0);
+  EXPECT_FALSE(server.catalog->find({"test", "c"}));
+}
+
 }  // namespace
 }  // namespace troupe::transport

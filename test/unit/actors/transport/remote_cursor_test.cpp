@@ -32,6 +32,9 @@ class RemoteCursorTest : public RemoteCommandTest {
     }
   }
   static bson::Document all() { return R"({"find": "c", "sort": {"_id": 1}})"_json; }
+  static Task<Answer> stolen(Node& node, Address sender, Payload wanted) {
+    co_return co_await node.ask(sender, std::move(wanted));
+  }
   std::vector<std::string> senders() {
     std::vector<std::string> paths;
     for (const auto& row : server.node.registry().rows({.type = "RemoteCursor"})) paths.push_back(row.path);
@@ -171,6 +174,17 @@ TEST_F(RemoteCursorTest, WhatNobodyReadsForLongEnds) {
   advance(std::chrono::milliseconds(server.parameters.cursorTimeoutMillis) + 20s);
   EXPECT_EQ(cursors(), 0);
   EXPECT_TRUE(senders().empty());
+  EXPECT_EQ(rest(*cursor).status().code(), ErrorCode::kCursorNotFound) << "its reader knows to begin anew";
+}
+
+TEST_F(RemoteCursorTest, GivesNothingToAnybodyElse) {
+  auto cursor = open(all());
+  ASSERT_EQ(senders().size(), 1u);
+  const Address sender = server.node.address(senders().front());
+  const auto wanted = build<schema::NextBatch>([](schema::NextBatch::Builder out) { out.setBytes(1 << 20); });
+  const Answer answer = server.node.wait(stolen(server.node, sender, wanted));
+  EXPECT_EQ(answer.status().code(), ErrorCode::kUnauthorized);
+  EXPECT_EQ(rest(*cursor)->size(), 2000u);
 }
 
 /// A tailing cursor of a over a capped collection of b that has one document.

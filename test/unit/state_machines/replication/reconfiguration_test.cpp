@@ -308,7 +308,9 @@ TEST(Reconfig, AConfigThatBringsTheIdOfTheSetIsTaken) {
   news.newer = withId(nextOf(), kOwnId);
   EXPECT_EQ(when(memberOf(kConfig, "a:1"), news).next.document.replicaSetId(), kOwnId);
   news.newer = nextOf();
-  EXPECT_EQ(when(memberOf(withId(kConfig, kOwnId), "a:1"), news).next.document.config->version, 2);
+  const Topology::Document after = when(memberOf(withId(kConfig, kOwnId), "a:1"), news).next.document;
+  EXPECT_EQ(after.config->version, 2);
+  EXPECT_EQ(after.replicaSetId(), kOwnId) << "a member that was left behind without it knows no better";
 }
 
 TEST(Reconfig, GivesASetNoIdAndTakesNoneAway) {

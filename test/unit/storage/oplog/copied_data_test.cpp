@@ -133,7 +133,7 @@ TEST_P(CopiedDataTest, WhatIsCopiedIsThereAfterACheckpointAtALaterTime) {
 TEST_P(CopiedDataTest, ACheckpointOfAllFreesTheTablesThatWereDroppedBefore) {
   const CollectionPtr source = make("test.a");
   const std::string ident = copyAndCheckpoint(*source);
-  member.catalog->beginCopy();
+  member.catalog->engine().beginCopy();
   dropCopyAt({100, 2});
   member.catalog->onTimes(kBegin, kBegin);
   EXPECT_TRUE(isTable(ident)) << "no checkpoint holds the drop";
@@ -148,13 +148,13 @@ TEST_P(CopiedDataTest, ACheckpointOfAllFreesTheTablesThatWereDroppedBefore) {
 TEST_P(CopiedDataTest, AKillBeforeThatCheckpointFindsTheCollectionAndOneAfterItNone) {
   const CollectionPtr source = make("test.a");
   const std::string ident = copyAndCheckpoint(*source);
-  member.catalog->beginCopy();
+  member.catalog->engine().beginCopy();
   dropCopyAt({100, 2});
   member.catalog->onTimes({}, kBegin);
   crashMember();
   ASSERT_TRUE(member.current("test.a"));
   EXPECT_EQ(documentsOf("test.a"), (Strings{R"({ "_id" : 1 })"}));
-  member.catalog->beginCopy();
+  member.catalog->engine().beginCopy();
   dropCopyAt({100, 3});
   ASSERT_TRUE(member.catalog->checkpoint({.stable = false}).isOK());
   crashMember();
@@ -162,10 +162,24 @@ TEST_P(CopiedDataTest, AKillBeforeThatCheckpointFindsTheCollectionAndOneAfterItN
   EXPECT_FALSE(isTable(ident)) << "the start drops what belongs to no collection";
 }
 
+// As of the time of the data before, their rows would come back without their tables.
+TEST_P(CopiedDataTest, AnOrderlyStopWithinACopyLeavesNoRowWithoutItsTable) {
+  const CollectionPtr source = make("test.a");
+  const std::string ident = copyAndCheckpoint(*source);
+  member.catalog->engine().beginCopy();
+  dropCopyAt({100, 2});
+  ASSERT_TRUE(member.catalog->checkpoint({.stable = false}).isOK());
+  member.catalog->onTimes({}, kBegin);
+  ASSERT_FALSE(isTable(ident));
+  ASSERT_TRUE(member.catalog->checkpoint({.stable = true}).isOK()) << "of a validation, say";
+  member.restart();
+  EXPECT_FALSE(member.current("test.a"));
+}
+
 TEST_P(CopiedDataTest, ACheckpointOfDataThatHaveATimeFreesNothing) {
   const CollectionPtr source = make("test.a");
   const std::string ident = copyAndCheckpoint(*source);
-  member.catalog->beginCopy();
+  member.catalog->engine().beginCopy();
   member.catalog->engine().setInitialDataTimestamp(kBegin);
   dropCopyAt({100, 2});
   for (const bool stable : {true, false}) ASSERT_TRUE(member.catalog->checkpoint({.stable = stable}).isOK());
