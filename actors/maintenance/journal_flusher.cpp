@@ -86,7 +86,9 @@ void JournalFlusher::finish() {
   tracker_->endFlush(status, std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - begun_));
   setPhase("idle", "waiting for commits to make durable");
   if (!status.isOK()) throw std::runtime_error("the log could not be flushed: " + status.reason());
-  if (pace_) flush();  // for commits made during the last one
+  // For commits made during the last one. A wake-up that came while it waited for a hole is gone, and was the only one.
+  if (pace_) flush();
+  else if (tracker_->waiters() > 0) tell(self(), local(FlushNow{}));
 }
 
 /// An orderly stop leaves nothing behind that a client might still wait for. A flush that has begun is ended in any

@@ -359,6 +359,24 @@ TEST_F(ReplicatedMemberTest, AWriteBehindAHoleIsNotDurable) {
   EXPECT_TRUE(durable);
 }
 
+/// One flush waits for the hole, and those that come meanwhile are not in it.
+TEST_F(ReplicatedMemberTest, WritesThatComeWhileAFlushWaitsForAHoleAreFlushedNext) {
+  CommandNode node(member({}, 1));
+  becomePrimary(node);
+  auto hole = node.server->operations.replicated->slots.reserve(termOf(node), 1);
+  std::vector<std::shared_ptr<Exchange>> writes;
+  for (int id = 1; id <= 3; ++id) {
+    writes.push_back(node.begin(bson::doc("insert", "c", "documents", std::vector{bson::doc("_id", id)}, "writeConcern",
+                                          bson::doc("w", 1, "j", true)),
+                                "test", node.connect()));
+    node.node.run();
+  }
+  for (const auto& write : writes) EXPECT_FALSE(write->done);
+  hole.release();
+  node.node.run();
+  for (const auto& write : writes) EXPECT_TRUE(write->done) << "not once an interval has passed";
+}
+
 /// Such an entry could not be sent to anybody: the update's delta holds the name of the field that goes, and its whole
 /// document goes beside the `_id`.
 TEST_F(MemberOplogTest, AWriteWhoseEntryIsTooLargeIsRefused) {
