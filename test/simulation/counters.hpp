@@ -42,7 +42,9 @@ class Counters {
     bool torn = false, dirty = false;
   };
 
-  Counters(size_t sessions, Safety safety) : sessions_(sessions), safety_(std::move(safety)) {}
+  /// `mayLackHistory`: members join, whose logs begin later than writes that are sent again.
+  Counters(size_t sessions, Safety safety, bool mayLackHistory = false)
+      : sessions_(sessions), safety_(std::move(safety)), mayLackHistory_(mayLackHistory) {}
   /// Carries out one operation of a session, which outlives it.
   Task<checkers::Outcome> run(Drivers drivers, size_t session, Kind kind, uint64_t chance, Wrong wrong);
 
@@ -73,12 +75,14 @@ class Counters {
   /// What the answer tells of the counter.
   void learn(const Asked& asked, const Driver& driver, const DriverReply& reply);
   /// Whether the answer to one of the attempts agrees with those to the attempts before it.
+  bool isExcused(const DriverReply& refusal) const;
   void checkAttempts(const Asked& asked, const DriverReply& reply);
   void complain(const Asked& asked, const std::string& why);
   Counter& counterOf(const Asked& asked) { return counters_[asked.collection][asked.id]; }
 
   const size_t sessions_;
   const Safety safety_;
+  const bool mayLackHistory_;
   std::map<std::string, std::map<std::string, Counter>> counters_;  ///< by collection and _id
   std::set<std::pair<std::string, std::string>> changing_;          ///< those of which an operation has no answer yet
   int64_t lastNumber_ = 0;

@@ -117,6 +117,14 @@ TEST_F(CountersTest, ARefusalOfWhatWasAcknowledgedIsFound) {
   }
 }
 
+TEST_F(CountersTest, AMemberThatHasJoinedMayNotKnowWhatWasAcknowledged) {
+  Counters* const joined = &counters;
+  std::destroy_at(joined);
+  std::construct_at(joined, size_t{1}, Safety::ofSet(), true);
+  EXPECT_EQ(add(kTwice, {kAdded, failure(217)}), "");
+  EXPECT_NE(add(kTwice, {kAdded, failure(225)}).find("acknowledged, and then refused"), std::string::npos);
+}
+
 TEST_F(CountersTest, ARefusalThatPassesIsNone) {
   EXPECT_EQ(add(kTwice, {kAdded, failure(10107), std::nullopt, failure(11602), failure(91), failure(189)}), "");
 }

@@ -40,7 +40,7 @@ DataSessions::DataSessions(Simulation& cluster, Node& machine, const Safety& saf
       registers_(safety),
       lists_(safety),
       items_(safety),
-      counters_(kSessions, safety) {
+      counters_(kSessions, safety, hears_.mayLackHistory) {
   for (size_t i = 0; i < kSessions; ++i) {
     const auto driver = [&](Driver::Preference preference) {
       return std::make_unique<Driver>(
