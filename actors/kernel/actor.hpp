@@ -18,7 +18,7 @@ class ActorCell;
 class Node;
 struct SpawnOptions;
 
-/// A watched actor has ended (local payload; handle it with `on<Down>`). One per watch.
+/// A watched actor has ended (local payload; handle it with `on<Down>`). The watch is over; its name is free by then.
 struct Down {
   Address who;
   Status reason;  ///< OK for an orderly stop; HostUnreachable if its node was lost; NoSuchKey if there was none
@@ -84,7 +84,8 @@ class Actor {
   /// Spawns an actor with this one as its parent, which hears of its readiness and of its end. A `watch` that follows a
   /// spawn comes too late for an actor that has ended meanwhile, and hears that there is none.
   Address spawnChild(std::string_view path, std::unique_ptr<Actor> actor, SpawnOptions options);
-  /// A `Down` comes when the actor of that name ends, at once if there is none. Ends with this actor.
+  /// One `Down` comes when the actor of that name ends, at once if there is none, however often it is watched. Ends
+  /// with this actor: the next one of its name hears nothing of it.
   void watch(const Address& who);
   void unwatch(const Address& who);
 

@@ -52,10 +52,18 @@ class AskState final : public detail::FutureState<Answer>, public ReplySink {
 class SleepState final : public detail::FutureState<Done> {
  public:
   static Future<Done> until(Environment& environment, TimePoint when) {
-    auto* state = new SleepState();
-    environment.schedule(when, [self = Reference(state)] { self->complete(Done{}); });
+    auto* state = new SleepState(environment);
+    // The future, which alone reads the timer, is not there yet: the timer may fire before it is noted.
+    state->timer_ = environment.schedule(when, [self = Reference(state)] { self->complete(Done{}); });
     return Future<Done>(state);
   }
+
+ private:
+  explicit SleepState(Environment& environment) : environment_(environment) {}
+  void dropped() noexcept override { environment_.cancel(timer_); }
+
+  Environment& environment_;
+  TimerId timer_ = 0;
 };
 
 }  // namespace

@@ -48,12 +48,16 @@ class FutureState {
   }
   /// The waiting frame goes away.
   void abandon() noexcept {
-    if (phase_.exchange(kAbandoned, std::memory_order_acq_rel) == kWaiting) executor_->release();
+    const int before = phase_.exchange(kAbandoned, std::memory_order_acq_rel);
+    if (before == kWaiting) executor_->release();
+    if (before != kDone) dropped();
   }
   T take() { return std::move(*value_); }
 
  protected:
   virtual ~FutureState() = default;
+  /// The future was destroyed before its completion, which nobody awaits any more.
+  virtual void dropped() noexcept {}
 
  private:
   enum Phase : int { kEmpty, kWaiting, kDone, kAbandoned };

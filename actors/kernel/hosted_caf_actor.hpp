@@ -19,9 +19,10 @@ namespace troupe {
 /// Messages arrive there as `troupe::Payload`, or as CAF's message when the payload is a local `caf::message`; answers
 /// come back the same way (caf_messages.hpp). Requests of CAF actors go to `Node::handleOf` the path.
 ///
-/// An orderly stop sends CAF's exit message `user_shutdown`; a kill sends `kill`. `describe` shows the name, the id,
-/// and how many messages were passed on and how many answers are owed. CAF does not tell the length of a foreign
-/// mailbox.
+/// An orderly stop sends CAF's exit message `user_shutdown`; a kill sends `kill`, and is not waited for: the last
+/// handler of an actor that was killed, after its grace say, may still run beside the next life. What both use has to
+/// bear that. `describe` shows the name, the id, and how many messages were passed on and how many answers are owed. CAF
+/// does not tell the length of a foreign mailbox.
 class HostedCafActor final : public Actor {
  public:
   /// Spawns the actor on the node's system. Called at each start. May throw: then it could not start.

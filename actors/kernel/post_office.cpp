@@ -48,7 +48,7 @@ void PostOffice::send(Envelope envelope) noexcept {
   if (envelope.kind == MessageKind::kUnwatch) return unwatch(envelope.from, envelope.to);
   if (envelope.kind == MessageKind::kDown) {
     // From another node: one for each watch that still stands. A lost node has ended its watches already.
-    if (envelope.from.node() != node_ && !forgetWatch(envelope.to, envelope.from, false)) return;
+    if (envelope.from.node() != node_ && !forgetWatch(envelope.to, envelope.from)) return;
     envelope.payload = local(Down{envelope.from, envelope.failure});
   }
   deliver(std::move(envelope));
@@ -124,24 +124,25 @@ bool PostOffice::add(const Address& address, Mailbox* mailbox) {
 }
 
 void PostOffice::remove(const Address& address, const Mailbox* mailbox, const Status& reason) {
+  std::vector<Address> watchers, remotes;
   {
-    auto& s = shard(address);
-    std::unique_lock lock(s.mutex);
-    const auto found = s.boxes.find(address);
-    if (found == s.boxes.end() || found->second != mailbox) return;
-    s.boxes.erase(found);
-  }
-  std::vector<Address> watchers;
-  {
+    // One step for `watch`: what is watched after the name is free concerns the next bearer, and stays.
     std::lock_guard lock(watchMutex_);
-    const auto node = watchers_.find(node_);
-    if (node == watchers_.end()) return;
-    const auto found = node->second.find(address.path());
-    if (found == node->second.end()) return;
-    watchers = std::move(found->second);
-    node->second.erase(found);
+    if (!removeBox(address, mailbox)) return;
+    watchers = takeWatchers(address);
+    remotes = takeRemoteWatches(address);
   }
   for (const auto& watcher : watchers) tellDown(watcher, address, reason);
+  for (const auto& watched : remotes) sendUnwatch(address, watched);
+}
+
+bool PostOffice::removeBox(const Address& address, const Mailbox* mailbox) {
+  auto& s = shard(address);
+  std::unique_lock lock(s.mutex);
+  const auto found = s.boxes.find(address);
+  if (found == s.boxes.end() || found->second != mailbox) return false;
+  s.boxes.erase(found);
+  return true;
 }
 
 bool PostOffice::exists(const Address& address) const {
@@ -184,9 +185,9 @@ void PostOffice::watch(const Address& watcher, const Address& watched) {
                     Status(ErrorCode::kIllegalOperation, "a watch needs the name of a node, not primaryOf(set)"));
   {
     std::lock_guard lock(watchMutex_);
-    // Under the lock: an actor that ends meanwhile removes its mailbox first and looks for watchers afterwards.
+    // Under the lock: an actor that ends meanwhile removes its mailbox and looks for watchers under it, too.
     const bool known = watched.node() != node_ || exists(watched);
-    if (known) watchers_[watched.node()][watched.path()].push_back(watcher);
+    if (known && !noteWatch(watcher, watched)) return;  // it stands already
     if (known && watched.node() == node_) return;
   }
   if (watched.node() == node_)
@@ -199,7 +200,10 @@ void PostOffice::watch(const Address& watcher, const Address& watched) {
 }
 
 void PostOffice::unwatch(const Address& watcher, const Address& watched) {
-  if (!forgetWatch(watcher, watched, true) || watched.node() == node_) return;
+  if (forgetWatch(watcher, watched) && watched.node() != node_) sendUnwatch(watcher, watched);
+}
+
+void PostOffice::sendUnwatch(const Address& watcher, const Address& watched) noexcept {
   Envelope envelope;
   envelope.to = watched;
   envelope.from = watcher;
@@ -208,22 +212,63 @@ void PostOffice::unwatch(const Address& watcher, const Address& watched) {
 }
 
 void PostOffice::watchFailed(const Address& watcher, const Address& watched, const Status& reason) {
-  if (forgetWatch(watcher, watched, false)) tellDown(watcher, watched, reason);
+  if (forgetWatch(watcher, watched)) tellDown(watcher, watched, reason);
 }
 
-bool PostOffice::forgetWatch(const Address& watcher, const Address& watched, bool all) {
+bool PostOffice::forgetWatch(const Address& watcher, const Address& watched) {
   std::lock_guard lock(watchMutex_);
+  if (!eraseWatcher(watcher, watched)) return false;
+  eraseWatched(watcher, watched);
+  return true;
+}
+
+bool PostOffice::noteWatch(const Address& watcher, const Address& watched) {
+  auto& watchers = watchers_[watched.node()][watched.path()];
+  if (std::find(watchers.begin(), watchers.end(), watcher) != watchers.end()) return false;
+  watchers.push_back(watcher);
+  if (watcher.node() == node_) watched_[watcher].insert(watched);
+  return true;
+}
+
+std::vector<Address> PostOffice::takeWatchers(const Address& watched) {
+  const auto node = watchers_.find(watched.node());
+  if (node == watchers_.end()) return {};
+  const auto found = node->second.find(watched.path());
+  if (found == node->second.end()) return {};
+  std::vector<Address> watchers = std::move(found->second);
+  node->second.erase(found);
+  for (const auto& watcher : watchers) eraseWatched(watcher, watched);
+  return watchers;
+}
+
+std::vector<Address> PostOffice::takeRemoteWatches(const Address& watcher) {
+  const auto found = watched_.find(watcher);
+  if (found == watched_.end()) return {};
+  std::vector<Address> remotes;
+  for (const Address& watched : found->second) {
+    eraseWatcher(watcher, watched);
+    if (watched.node() != node_) remotes.push_back(watched);
+  }
+  watched_.erase(found);
+  return remotes;
+}
+
+bool PostOffice::eraseWatcher(const Address& watcher, const Address& watched) {
   const auto node = watchers_.find(watched.node());
   if (node == watchers_.end()) return false;
   const auto found = node->second.find(watched.path());
   if (found == node->second.end()) return false;
   auto& watchers = found->second;
-  const auto first = std::find(watchers.begin(), watchers.end(), watcher);
-  if (first == watchers.end()) return false;
-  watchers.erase(first);
-  if (all) std::erase(watchers, watcher);
+  if (std::erase(watchers, watcher) == 0) return false;
   if (watchers.empty()) node->second.erase(found);
   return true;
+}
+
+void PostOffice::eraseWatched(const Address& watcher, const Address& watched) {
+  const auto found = watched_.find(watcher);
+  if (found == watched_.end()) return;
+  found->second.erase(watched);
+  if (found->second.empty()) watched_.erase(found);
 }
 
 void PostOffice::setRoute(const std::string& node, std::shared_ptr<Route> route) {
@@ -240,6 +285,8 @@ void PostOffice::nodeLost(const std::string& node, const Status& reason) {
       lost = std::move(found->second);
       watchers_.erase(found);
     }
+    for (const auto& [path, watchers] : lost)
+      for (const auto& watcher : watchers) eraseWatched(watcher, Address(node, path));
   }
   for (const auto& [path, watchers] : lost)
     for (const auto& watcher : watchers) tellDown(watcher, Address(node, path), reason);

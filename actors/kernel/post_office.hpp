@@ -9,6 +9,7 @@
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "actors/environment/environment.hpp"
@@ -69,7 +70,7 @@ class PostOffice {
 
   /// False if the name is taken. The mailbox must be removed before it dies.
   bool add(const Address& address, Mailbox* mailbox);
-  /// Removes it, if it is still the one, and sends `Down` to its watchers.
+  /// Removes it, if it is still the one, sends `Down` to its watchers, and ends its own watches.
   void remove(const Address& address, const Mailbox* mailbox, const Status& reason);
   bool exists(const Address& address) const;
   /// Calls `visit` with the local mailbox of that name, which stays for the call; false if there is none. `visit` must
@@ -78,6 +79,7 @@ class PostOffice {
   /// Ends the local receiver of that name, if there is one.
   void requestEnd(const Address& address, bool inOrder, Status reason) const noexcept;
 
+  /// One `Down` comes for it, however often it is repeated before. Ends with the watcher.
   void watch(const Address& watcher, const Address& watched);
   void unwatch(const Address& watcher, const Address& watched);
   /// A watch on an actor of another node could not be carried there: it ends with a `Down` of that reason.
@@ -109,8 +111,17 @@ class PostOffice {
   void deliver(Envelope envelope) noexcept;
   void sendRemote(Envelope envelope) noexcept;
   void sendToPrimary(Envelope envelope) noexcept;
-  /// Removes one watch, or all of this watcher on that actor; false if there was none.
-  bool forgetWatch(const Address& watcher, const Address& watched, bool all);
+  bool removeBox(const Address& address, const Mailbox* mailbox);
+  void sendUnwatch(const Address& watcher, const Address& watched) noexcept;
+  /// False if there was none.
+  bool forgetWatch(const Address& watcher, const Address& watched);
+  // Under watchMutex_. Watches in both directions; false if there was one, or none.
+  bool noteWatch(const Address& watcher, const Address& watched);
+  std::vector<Address> takeWatchers(const Address& watched);
+  /// Ends all watches of that actor; gives what it watched on other nodes.
+  std::vector<Address> takeRemoteWatches(const Address& watcher);
+  bool eraseWatcher(const Address& watcher, const Address& watched);
+  void eraseWatched(const Address& watcher, const Address& watched);
   void tellDown(const Address& watcher, const Address& who, const Status& reason) noexcept;
 
   const std::string node_;
@@ -118,6 +129,7 @@ class PostOffice {
   mutable std::array<Shard, kShards> shards_;
   mutable std::mutex watchMutex_;
   std::map<std::string, std::map<std::string, std::vector<Address>>> watchers_;  ///< node -> path -> watching actors
+  std::unordered_map<Address, std::unordered_set<Address>> watched_;             ///< by each watcher of this node
   mutable std::shared_mutex routeMutex_;
   std::map<std::string, std::shared_ptr<Route>> routes_;
   PrimaryFinder primaries_;  ///< guarded like the routes

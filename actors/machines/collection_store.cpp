@@ -115,13 +115,18 @@ StatusWith<DocumentBatch> CollectionStore::loadNow(int64_t from, size_t limit) c
   return readBatch(collection, operation.recoveryUnit(), from, limit);
 }
 
-/// Writers take their tickets as soon as they have committed.
+/// What was found may be a write that its host has not seen a majority take, or one of an earlier primary: acted upon
+/// now, it would be rolled back afterwards. Writers take their tickets as soon as they have committed, the applier of
+/// another member's log takes none: what is replicated is flushed in any case.
 Task<Status> CollectionStore::settle() {
   if (access_.node.environment().fires(kSettlingFails))
     co_return Status(ErrorCode::kInternalError, "the journal cannot be flushed");
-  if (access_.durability.durable() == access_.durability.taken()) co_return Status::OK();
+  const bool needsMajority = access_.majority && ns_.isReplicated();
+  if (!needsMajority && access_.durability.durable() == access_.durability.taken()) co_return Status::OK();
   const auto ticket = access_.durability.take();
-  co_return co_await untilDurable(access_.durability, ticket, access_.wakeFlusher);
+  TROUPE_CO_TRY(co_await untilDurable(access_.durability, ticket, access_.wakeFlusher));
+  if (!needsMajority) co_return Status::OK();
+  co_return co_await access_.majority();
 }
 
 void CollectionStore::reportRemovals(const Address& service) {

@@ -39,7 +39,8 @@ class DocumentStore {
   virtual Task<StatusWith<std::optional<bson::Document>>> find(bson::Document key) = 0;
   /// Up to `limit` documents from `from` on (0: the first).
   virtual Task<StatusWith<DocumentBatch>> load(int64_t from, size_t limit) = 0;
-  /// Completes when every write made so far, by any host, survives a crash of this node.
+  /// Completes when every write made so far, by any host, survives a crash of this node; on the primary of a replica
+  /// set, what is replicated its loss, too: a majority has it.
   virtual Task<Status> settle() { co_return Status::OK(); }
   /// From now on puts and removals belong to a service that runs in that term: none of them is written in a later one.
   /// On a member of a replica set what is replicated is not written before (NotWritablePrimary).

@@ -27,10 +27,10 @@ class Doing {
   void report(Event progress) const {
     if (!isCancelled()) state_->progress->set(std::move(progress));
   }
-  /// Whether the machine has cancelled the action: it should end soon, its outcome is ignored.
+  /// Whether the machine has cancelled the action, or its host has ended: it should end soon, its outcome is ignored.
   bool isCancelled() const { return state_->isCancelled.load(std::memory_order_acquire); }
   /// While the action waits for something: `wake` is called when it is cancelled, at once if it has been. Empty: no
-  /// longer.
+  /// longer. At the end of the host the action's coroutine goes before `wake` is called: refer to nothing on its frame.
   void wakeOnCancel(std::function<void()> wake) const {
     {
       const std::lock_guard lock(state_->mutex);
@@ -45,6 +45,7 @@ class Doing {
     state_->isCancelled.store(true, std::memory_order_release);
     callWake();
   }
+  bool reportsTo(const LatestValue<Event>& progress) const { return state_->progress.get() == &progress; }
   friend bool operator==(const Doing& a, const Doing& b) { return a.state_ == b.state_; }
 
  private:

@@ -44,7 +44,7 @@ struct HostOptions {
   using Event = typename M::Event;
   /// Does an action on this node, as a coroutine of the host; gives the event that comes of it, if any, and reports
   /// progress through `doing`. A failure worth retrying is tried again with pauses as long as the machine stays in its
-  /// phase and does not cancel it; any other one ends the host.
+  /// phase and does not cancel it; any other one ends the host. The end of the host cancels its actions.
   std::function<Task<StatusWith<std::optional<Event>>>(Actor& host, ActionOf<M> action, Doing<Event> doing)> perform;
   Duration askTimeout = std::chrono::seconds(10);
   /// Called after each transition, on the host: for tests and for what watches protocols. May be null.
@@ -161,6 +161,8 @@ class MachineHost : public Actor {
   void perform(Do<M>& effect, Context*);
   void perform(Cancel<M>& effect, Context*);
   Task<void> askUntilAnswered(Address to, Payload question, uint64_t phaseCount);
+  /// Whether that is the progress of an action under way.
+  bool isDoing(const LatestValue<Event>& progress) const;
   Task<void> actUntilDone(ActionOf<M> action, Doing<Event> doing, uint64_t phaseCount);
 
   std::shared_ptr<StateStore<Document>> store_;

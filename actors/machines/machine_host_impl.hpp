@@ -35,6 +35,7 @@ Behaviour MachineHost<M>::behaviour() {
     stop(Status(ErrorCode::kInterrupted, "its document was removed"));
   }));
   handlers.add(on<NewValue<Event>>([this](const NewValue<Event>& progress) {
+    if (!isDoing(*progress.source)) return;
     if (auto event = progress.source->take()) take(std::move(*event));
   }));
   return handlers;
@@ -65,7 +66,8 @@ void MachineHost<M>::onStart() {
 }
 
 /// A new document is written before anything is done for it. One that was found may have been written by a host that
-/// failed before it was safe: what followed from it would be done for a document that a crash takes back.
+/// failed before it was safe: what followed from it would be done for a document that a crash, or the next primary,
+/// takes back.
 template <MachineType M>
 Task<void> MachineHost<M>::begin() {
   Outcome<M> first{now_, true, Durability::kMajority, {}, {}, nullptr};
@@ -197,7 +199,8 @@ Task<bool> MachineHost<M>::save(const Outcome<M>& outcome) {
   });
 }
 
-/// Waits until the document found at the start survives a crash. False when the store cannot say so: the host ends.
+/// Waits until the document found at the start is as safe as a new one. False when the store cannot say so: the host
+/// ends.
 template <MachineType M>
 Task<bool> MachineHost<M>::settle() {
   return untilDone([this] { return store_->settle(); });
@@ -283,9 +286,11 @@ void MachineHost<M>::finish(const Status& outcome) {
   stop();
 }
 
+/// Actions that go on elsewhere would report to the next host of the name, and keep from others what they hold.
 template <MachineType M>
 void MachineHost<M>::onStop(const Status& reason) {
   if (!leaving_) recordStop(reason);
+  for (const auto& [key, doing] : std::exchange(doing_, {})) doing.cancel();
   const Status why =
       reason.isOK() ? Status(ErrorCode::kInterruptedDueToReplStateChange, "the service was stopped") : reason;
   for (auto* waiters : {&awaitingStart_, &awaitingEnd_})
@@ -415,6 +420,12 @@ void MachineHost<M>::perform(Cancel<M>& effect, Context*) {
   for (auto at = first; at != last; ++at) cancelled.push_back(at->second);
   doing_.erase(first, last);
   for (const auto& doing : cancelled) doing.cancel();
+}
+
+/// Not of one that an earlier host of the name began, and not of one that is over or cancelled.
+template <MachineType M>
+bool MachineHost<M>::isDoing(const LatestValue<Event>& progress) const {
+  return std::ranges::any_of(doing_, [&](const auto& entry) { return entry.second.reportsTo(progress); });
 }
 
 template <MachineType M>

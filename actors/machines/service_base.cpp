@@ -29,8 +29,7 @@ Behaviour PrimaryOnlyServiceBase::behaviour() {
           on<ChildReady>([](const ChildReady&) {}),
           on<BecomePrimary>([this](const BecomePrimary& wanted, Context& context) {
             // The step-down between two terms went unheard: instances of the earlier one end first.
-            const bool isRunning = state_ == State::kServing || state_ == State::kRebuilding;
-            if (isRunning && term_ != 0 && wanted.term != 0 && wanted.term != term_) interrupt();
+            if (runsInstances() && term_ != 0 && wanted.term != 0 && wanted.term != term_) interrupt();
             awaitingRebuild_.push_back(std::move(context));
             become(wanted.term);
           }),
@@ -216,6 +215,9 @@ Status PrimaryOnlyServiceBase::run(const std::string& name, bson::View document,
 }
 
 void PrimaryOnlyServiceBase::ended(const Down& down) {
+  // A name is free before its bearer's end is told: who bears it by now is a later host, and this news of the last one
+  // was meant for an earlier life of the service.
+  if (node().postOffice().exists(down.who)) return watch(down.who);
   const std::string name = down.who.path().substr(self().path().size() + 1);
   const auto found = instances_.find(name);
   if (found == instances_.end() || !found->second.running) return;
@@ -257,7 +259,7 @@ void PrimaryOnlyServiceBase::failed(const std::string& name, Instance& instance,
 /// Builds an instance again from what its document is now.
 Task<void> PrimaryOnlyServiceBase::revive(std::string name, uint64_t epoch) {
   const auto key = instances_.find(name);
-  if (key == instances_.end()) co_return;
+  if (key == instances_.end() || !runsInstances()) co_return;
   bson::Document wanted = key->second.key;
   auto document = co_await store_->find(std::move(wanted));
   const auto found = instances_.find(name);
@@ -312,6 +314,7 @@ void PrimaryOnlyServiceBase::control(schema::ControlChild::Reader wanted, Contex
   const std::string name = wanted.getChild();
   const auto found = instances_.find(name);
   if (found == instances_.end()) return context.fail({ErrorCode::kNoSuchKey, "no instance '" + name + "'"});
+  if (!runsInstances()) return refuse(context);  // a host that starts during a step-down would be ended by nobody
   Instance& instance = found->second;
   const auto refused = [&](const char* why) { context.fail({ErrorCode::kIllegalOperation, why}); };
   const char* state = "starting";

@@ -84,6 +84,7 @@ class PrimaryOnlyServiceBase : public Actor {
   enum class State { kStandingBy, kRebuilding, kServing, kInterrupting };
 
   void enter(State state);
+  bool runsInstances() const { return state_ == State::kServing || state_ == State::kRebuilding; }
   void endOrphans();
   void become(int64_t term);
   void interrupt();

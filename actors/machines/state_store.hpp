@@ -17,7 +17,7 @@ class StateStore {
   virtual Task<Status> put(const D& document, const UnknownFields& unknown, Durability durability) = 0;
   /// Removes the document with the `_id` of `key`.
   virtual Task<Status> remove(bson::Document key, Durability durability) = 0;
-  /// Completes when every write made so far survives a crash of this node.
+  /// As that of DocumentStore.
   virtual Task<Status> settle() = 0;
 };
 

@@ -62,7 +62,7 @@ struct ClientCursor {
   int64_t returned = 0;
   int64_t batches = 0;
   int64_t keysExamined = 0, docsExamined = 0;  ///< by its commands so far
-  std::optional<int64_t> limit;  ///< results after which it is known to be exhausted
+  std::optional<int64_t> limit;                ///< results after which it is known to be exhausted
   std::optional<Tail> tail;
   std::optional<ScanPosition> position;  ///< while it is asked for
   storage::StashedOperation stash;       ///< what the last command left for the next one

@@ -54,7 +54,6 @@ void IncomingLink::onStart() {
 }
 
 void IncomingLink::onStop(const Status&) {
-  for (const auto& [path, watchers] : watchers_) node().postOffice().unwatch(self(), node().address(path));
   closeStream(closingFrame("the other node closes the link"));
   outbox().refuse({ErrorCode::kHostUnreachable, "the link was closed"});
 }
@@ -155,6 +154,7 @@ void IncomingLink::deliver(Envelope envelope) {
 
 void IncomingLink::addWatch(const Address& watcher, const Address& watched) {
   auto& watchers = watchers_[watched.path()];
+  if (std::ranges::find(watchers, watcher) != watchers.end()) return;
   watchers.push_back(watcher);
   if (watchers.size() == 1) watch(watched);
 }

@@ -1,5 +1,7 @@
 #include "supervisors/assembly/data_role.hpp"
 
+#include <exception>
+#include <string>
 #include <utility>
 
 #include "actors/kernel/node.hpp"
@@ -9,6 +11,7 @@
 #include "actors/replication/oplog_fetcher.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "messaging/errors/co_status.hpp"
+#include "storage/catalog/catalog_closed.hpp"
 #include "storage/oplog/replicated_writes.hpp"
 #include "supervisors/assembly/replication_wiring.hpp"
 
@@ -31,10 +34,11 @@ bool follows(const replication::ReplicaView& now) {
 }  // namespace
 
 DataRole::DataRole(server::ServerContext& server, std::shared_ptr<replication::StateTransition> transition,
-                   std::function<void()> leavesLog)
+                   std::function<void()> leavesLog, std::function<void(const Status&)> failed)
     : server_(server),
       transition_(std::move(transition)),
       leavesLog_(std::move(leavesLog)),
+      failed_(std::move(failed)),
       writes_(std::make_shared<replication::PrimaryProgress>(
           *server.operations.replicated, *server.progress, [&server](const OpTime& newest) {
             server.progress->dates().note(newest.timestamp, {server::wallMillis(server)});
@@ -84,12 +88,23 @@ bool DataRole::isSuperseded() {
   return wanted_.has_value();
 }
 
+/// After a failure in the middle of a change nobody knows which writes the node may make, and nothing is carried out
+/// any more: another member serves better than this one.
 Task<void> DataRole::work(std::shared_ptr<DataRole> self) {
-  for (;;) {
-    const std::optional<Wanted> wanted = self->takeWanted();
-    if (!wanted) co_return;
-    co_await self->carryOut(*wanted);
+  std::string failure;
+  try {
+    co_await self->carryOutAll();
+    co_return;
+  } catch (const std::exception& thrown) {
+    failure = thrown.what();
   }
+  self->server_.log.error(Component::kReplication, 7004004, "topology", "The change of the node's role has failed",
+                          bson::doc("reason", failure));
+  if (self->failed_) self->failed_({ErrorCode::kInternalError, "the change of the node's role has failed: " + failure});
+}
+
+Task<void> DataRole::carryOutAll() {
+  for (std::optional<Wanted> wanted = takeWanted(); wanted; wanted = takeWanted()) co_await carryOut(*wanted);
 }
 
 Task<void> DataRole::carryOut(Wanted wanted) {
@@ -159,7 +174,12 @@ Task<bool> DataRole::untilNoted(int64_t term) {
 }
 
 Task<Status> DataRole::noteTerm(int64_t term) {
-  const Status outcome = co_await tryNote(term);
+  Status outcome;
+  try {
+    outcome = co_await tryNote(term);
+  } catch (const storage::CatalogClosed&) {
+    outcome = storage::CatalogClosed::status();
+  }
   if (!outcome.isOK())
     server_.log.info(Component::kReplication, 21331, "topology", "The new term was not noted in the log",
                      bson::doc("term", term, "reason", outcome.toString()));

@@ -20,8 +20,9 @@ class DataRole : public std::enable_shared_from_this<DataRole> {
  public:
   /// `leavesLog`: called when all of the other member's log is applied, before the fence opens for this node's own
   /// writes: ends what was begun for entries that may never follow, now that this node decides.
+  /// `failed`: ends the node: it could neither follow nor lead.
   DataRole(server::ServerContext& server, std::shared_ptr<replication::StateTransition> transition,
-           std::function<void()> leavesLog);
+           std::function<void()> leavesLog, std::function<void(const Status&)> failed);
 
   /// What the topology asks of a newly elected primary: to fetch up to a target, then to apply what was fetched and
   /// fetch no more (answered with DrainDone).
@@ -40,6 +41,7 @@ class DataRole : public std::enable_shared_from_this<DataRole> {
 
   void want(const Wanted& wanted);
   static Task<void> work(std::shared_ptr<DataRole> self);
+  Task<void> carryOutAll();
   std::optional<Wanted> takeWanted();
   bool isSuperseded();
   Task<void> carryOut(Wanted wanted);
@@ -58,6 +60,7 @@ class DataRole : public std::enable_shared_from_this<DataRole> {
   server::ServerContext& server_;
   const std::shared_ptr<replication::StateTransition> transition_;
   const std::function<void()> leavesLog_;
+  const std::function<void(const Status&)> failed_;
   const std::shared_ptr<replication::PrimaryProgress> writes_;
   std::mutex mutex_;
   std::optional<Wanted> wanted_;

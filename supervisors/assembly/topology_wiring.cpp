@@ -102,7 +102,8 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
   topology.membership = &membership;
   const auto transition = std::make_shared<replication::StateTransition>(server.node, topology.storage->operations);
   const auto role = std::make_shared<DataRole>(
-      server, transition, [builds = &following.builds] { builds->forgetAll(); });  // the new primary discards them
+      server, transition, [builds = &following.builds] { builds->forgetAll(); },  // the new primary discards them
+      options.failed);
   topology.changed = [&server, &options, role, led = false](const replication::ReplicaView& now,
                                                             const std::string& why) mutable {
     role->placeChanged(now);

@@ -73,6 +73,9 @@ void SupervisionPolicy::startDue(Actions& out) {
       level = std::min(level, child.rules.level);
   for (size_t i = 0; i < children_.size(); ++i) {
     auto& child = children_[i];
+    // Those behind it depend on it, and start after it.
+    const bool isPausing = child.state == ChildState::kBackingOff && child.rules.level <= level;
+    if (isPausing && strategy_ != Strategy::kOneForOne) break;
     if (!child.due || isAlive(child.state) || child.rules.level > level) continue;
     child.due = false;
     child.state = ChildState::kStarting;

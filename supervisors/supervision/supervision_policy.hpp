@@ -63,7 +63,8 @@ const char* childStateMeaning(ChildState state);
 
 /// All decisions of a supervisor, as a pure state machine: events in, actions out; no clock, no chance, no actors. The
 /// shell around it (Supervisor) carries the actions out. Children start level by level, in order within a level, and
-/// stop one by one in the reverse order.
+/// stop one by one in the reverse order. Where the failure of one concerns others, those behind it wait for its pause
+/// to end.
 class SupervisionPolicy {
  public:
   // Actions for the shell. `child` is an index into the rules.

@@ -5,8 +5,6 @@ namespace troupe::supervisors {
 namespace {
 
 constexpr auto kAskTimeout = std::chrono::seconds(5);
-/// How long to wait for a name whose former bearer is about to end.
-constexpr auto kNameTaken = std::chrono::milliseconds(10);
 
 std::vector<ChildRules> rulesOf(const Tree& tree) {
   std::vector<ChildRules> rules;
@@ -21,9 +19,10 @@ Supervisor::Supervisor(Tree tree)
 
 Behaviour Supervisor::behaviour() {
   return {on<ChildReady>([this](const ChildReady& news) {
-            if (const auto child = find(news.child)) perform(policy_.childReady(*child));
+            const auto child = find(news.child);
+            if (child && !shells_[*child].awaitsName) perform(policy_.childReady(*child));
           }),
-          on<Down>([this](const Down& down) { childEnded(down); }), on<AddChild>(this, &Supervisor::addChild),
+          on<Down>([this](const Down& down) { heard(down); }), on<AddChild>(this, &Supervisor::addChild),
           on<schema::ControlChild>(this, &Supervisor::control)};
 }
 
@@ -75,11 +74,10 @@ void Supervisor::perform(SupervisionPolicy::Actions actions) {
 
 void Supervisor::carryOut(const SupervisionPolicy::StartChild& start) {
   const auto& spec = tree_.children[start.child];
-  const auto& address = shells_[start.child].address;
-  if (node().postOffice().exists(address)) {
-    after(kNameTaken, [this, start] { carryOut(start); });
-    return;
-  }
+  auto& shell = shells_[start.child];
+  const Address address = shell.address;
+  shell.awaitsName = node().postOffice().exists(address);
+  if (shell.awaitsName) return watch(address);
   SpawnOptions options;
   options.detached = spec.detached;
   try {
@@ -110,6 +108,18 @@ void Supervisor::carryOut(const SupervisionPolicy::Kill& kill) {
 void Supervisor::carryOut(const SupervisionPolicy::RetryAfter& retry) {
   auto& shell = shells_[retry.child];
   shell.retry = after(retry.pause, [this, child = retry.child] { perform(policy_.retryDue(child)); });
+}
+
+void Supervisor::heard(const Down& down) {
+  const auto child = find(down.who);
+  if (!child) return;
+  // A name is free before its bearer's end is told: who bears it by now is a later one, and this news of the last one
+  // was meant for an earlier life of this supervisor.
+  if (node().postOffice().exists(down.who)) return watch(down.who);
+  const bool awaitedName = std::exchange(shells_[*child].awaitsName, false);
+  if (awaitedName && policy_.state(*child) == ChildState::kStarting)
+    return perform({SupervisionPolicy::StartChild{*child}});
+  childEnded(down);
 }
 
 void Supervisor::childEnded(const Down& down) {

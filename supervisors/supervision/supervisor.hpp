@@ -40,6 +40,7 @@ class Supervisor final : public Actor {
     Address address;
     std::shared_ptr<LiveRow> row;  ///< kept between two lives
     TimerId grace = 0, retry = 0;
+    bool awaitsName = false;  ///< starts when the bearer of its name has ended, which an earlier life has left behind
   };
 
   void perform(SupervisionPolicy::Actions actions);
@@ -51,6 +52,7 @@ class Supervisor final : public Actor {
   void carryOut(const SupervisionPolicy::AllReady&) { ready(); }
   void carryOut(const SupervisionPolicy::End& end) { stop(end.reason); }
   void enter(size_t child);
+  void heard(const Down& down);
   void childEnded(const Down& down);
   void addChild(const AddChild& wanted, Context& context);
   void control(schema::ControlChild::Reader wanted, Context& context);

@@ -231,6 +231,51 @@ TEST_F(ActorTest, WatchingNobodyIsAnsweredAtOnce) {
   EXPECT_EQ(downs[0].reason.code(), ErrorCode::kNoSuchKey);
 }
 
+TEST_F(ActorTest, AWatchThatStandsIsNotDoubled) {
+  std::vector<Down> downs;
+  const auto watched = node.spawn<Echo>("/watched");
+  const auto watcher = node.spawn<Echo>("/watcher", Echo::Action([&](Echo& self) {
+                                          self.watch(watched);
+                                          self.watch(watched);
+                                        }));
+  node.run();
+  node.requestStop(watched);
+  node.run();
+  node.tell(watcher, doing([&](Echo& self) { downs = self.downs; }));
+  node.run();
+  EXPECT_EQ(downs.size(), 1U);
+}
+
+TEST_F(ActorTest, AWatchEndsWithItsWatcher) {
+  std::vector<Down> downs;
+  const auto watched = node.spawn<Echo>("/watched"), another = node.spawn<Echo>("/another");
+  const auto both = Echo::Action([&](Echo& self) {
+    self.watch(watched);
+    self.watch(another);
+  });
+  const auto watcher = node.spawn<Echo>("/watcher", both);
+  node.run();
+  node.requestStop(watcher);
+  node.run();
+  node.spawn<Echo>("/watcher", Echo::Action([&](Echo& self) { self.watch(watched); }));
+  node.run();
+  node.requestStop(watched);
+  node.requestStop(another);
+  node.run();
+  node.tell(watcher, doing([&](Echo& self) { downs = self.downs; }));
+  node.run();
+  ASSERT_EQ(downs.size(), 1U) << "for the watch of its own";
+  EXPECT_EQ(downs[0].who, watched);
+}
+
+TEST_F(ActorTest, ASleepThatIsDroppedTakesItsTimerAlong) {
+  {
+    const auto sleep = node.sleepFor(1h);
+    EXPECT_TRUE(time->nextTimer().has_value());
+  }
+  EXPECT_FALSE(time->nextTimer().has_value());
+}
+
 struct Guard {
   bool* flag;
   ~Guard() { *flag = true; }

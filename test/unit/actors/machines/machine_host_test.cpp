@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
+
 #include "supervisors/supervision/supervisor.hpp"
 #include "test/unit/actors/machines/errand_node.hpp"
 #include "test/unit/actors/machines/errand_server.hpp"
@@ -144,6 +147,34 @@ TEST(MachineHost, CancelsAnActionAndHearsNoMoreOfIt) {
   n.kit.ask(n.service, Nudge{"a", 1});
   n.kit.run();
   EXPECT_TRUE(n.store.documents().empty());
+}
+
+TEST(MachineHost, ItsEndCancelsItsActionsAndTheNextHostHearsNothingOfThem) {
+  ErrandNode n;
+  n.measuring = true;
+  n.begin("a");
+  n.kit.node().kill(n.kit.address("/errands/a"), Status(ErrorCode::kInternalError, "it broke"));
+  n.kit.advance(1s);
+  ASSERT_EQ(n.underWay.size(), 2u) << "the next host has begun it again";
+  EXPECT_TRUE(n.underWay[0].isCancelled());
+  EXPECT_FALSE(n.underWay[1].isCancelled());
+  n.underWay[0].report(Half{70});
+  n.kit.run();
+  EXPECT_EQ(n.store.documents().at("a")["sum"].toInt64(), 0);
+  n.underWay[1].report(Half{30});
+  n.kit.run();
+  EXPECT_EQ(n.store.documents().at("a")["sum"].toInt64(), 30);
+}
+
+/// It was told while the host of its action still lived.
+TEST(MachineHost, ProgressOfAnotherHostsActionMeansNothing) {
+  ErrandNode n;
+  n.measuring = true;
+  n.begin("a");
+  const auto other = std::make_shared<LatestValue<Errand::Event>>(n.kit.node(), n.kit.address("/errands/a"));
+  other->set(Half{70});
+  n.kit.run();
+  EXPECT_EQ(n.store.documents().at("a")["sum"].toInt64(), 0);
 }
 
 TEST(MachineHost, AsksAgainUntilItIsAnswered) {
@@ -318,6 +349,33 @@ TEST_F(MachineHostOnAServer, AMajorityIsAwaitedBeyondTheOwnJournal) {
   majority.promise.set({ErrorCode::kInterruptedDueToReplStateChange, "stepped down"});
   settle();
   EXPECT_EQ(outcome.code(), ErrorCode::kInterruptedDueToReplStateChange);
+}
+
+/// Else the next primary, without that document, gives somebody else what this one has granted.
+TEST_F(MachineHostOnAServer, DoesNothingForADocumentThatItFoundUntilAMajorityHasIt) {
+  const storage::Namespace others("config", "others");
+  StorageAccess access = server.assembly.storageAccess();
+  CollectionStore earlier(access, others);
+  auto document = bson::doc("_id", "a", "version", 1, "sum", int64_t{0}, "phase", "asking");
+  ASSERT_TRUE(server.node.wait(earlier.put(std::move(document), Durability::kJournaled)).isOK());
+  SaidMajority majority;
+  access.majority = majority.wait();
+  auto store = std::make_shared<CollectionStore>(std::move(access), others);
+  server.node.spawn<PrimaryOnlyService<Errand>>("/others", std::move(store), HostOptions<Errand>());
+  settle();
+  ASSERT_TRUE(server.node.registry().row("/others/a")) << "its host runs";
+  EXPECT_EQ(peer->asked, 0);
+  majority.promise.set(Status::OK());
+  settle();
+  EXPECT_EQ(peer->asked, 1);
+}
+
+TEST_F(MachineHostOnAServer, NoMajorityIsAwaitedForAFoundDocumentThatIsNotReplicated) {
+  SaidMajority majority;
+  StorageAccess access = server.assembly.storageAccess();
+  access.majority = majority.wait();
+  CollectionStore store(std::move(access), storage::Namespace("local", "others"));
+  EXPECT_TRUE(server.node.wait(store.settle()).isOK());
 }
 
 }  // namespace

@@ -138,6 +138,19 @@ TEST(PrimaryOnlyService, RestartsAndParksAnInstanceForAnOperator) {
   control(n, "nobody", ChildAction::RESTART).expectFailure(ErrorCode::kNoSuchKey);
 }
 
+TEST(PrimaryOnlyService, NobodyResumesAnInstanceDuringAStepDown) {
+  std::vector<bson::Document> found = tenDocuments();
+  found.push_back(bson::doc("_id", "torn", "version", 1, "sum", int64_t{0}, "phase", "flying"));
+  ErrandNode n(found, {.batch = 1});
+  ASSERT_EQ(n.phaseOf("torn"), "parked");
+  n.store.set(asking("torn"));
+  n.kit.node().tell(n.service, local(StepDown{}));
+  control(n, "torn", ChildAction::RESUME).expectFailure(ErrorCode::kNotWritablePrimary);
+  n.kit.advance(1s);
+  EXPECT_EQ(n.kit.phase("/errands"), "standing by");
+  EXPECT_EQ(n.phaseOf("torn"), "none") << "nobody would end its host";
+}
+
 TEST(PrimaryOnlyService, EndsAnInstanceWhoseDocumentWasRemoved) {
   ErrandNode n;
   n.peer.answerNoMore<Prepare>();
@@ -162,6 +175,27 @@ TEST(PrimaryOnlyService, ItsInstancesGoWithItWhenItFailsAndTheNextOneBuildsThemA
   n.peer.expect<Prepare>();
   n.peer.expectNone();  // one host after the other
   EXPECT_EQ(node.registry().rows({.under = "/errands"}).size(), 2u);
+}
+
+/// A host that the last life of the service has started, and watched, and left behind.
+class LeftHost final : public Actor {
+ public:
+  Behaviour behaviour() override { return {}; }
+};
+
+TEST(PrimaryOnlyService, HearsOnceOfTheEndOfAHostThatItsLastLifeHasLeftBehind) {
+  ErrandNode n;
+  n.peer.answerNoMore<Prepare>();
+  Node& node = n.kit.node();
+  node.spawn("/errands/a", std::make_unique<LeftHost>(), SpawnOptions{.parent = n.service, .watched = true});
+  n.kit.run();
+  node.kill(n.service, Status(ErrorCode::kInternalError, "broken"));
+  while (node.postOffice().exists(n.service)) node.step();
+  ASSERT_TRUE(node.postOffice().exists(n.kit.address("/errands/a")));
+  n.store.set(asking("a"));
+  n.kit.service<Errand>("/errands");
+  EXPECT_EQ(n.phaseOf("a"), "asking") << "the host of the document lives";
+  EXPECT_EQ(node.registry().row("/errands/a")->restarts, 0);
 }
 
 TEST(PrimaryOnlyService, SaysThatThereIsNoSuchInstance) {

@@ -175,6 +175,24 @@ TEST_F(Watching, NobodyIsToldWhoNoLongerWatches) {
   EXPECT_TRUE(watcher->downs.empty());
 }
 
+TEST_F(Watching, AWatchEndsWithItsWatcherOnBothNodes) {
+  a.node.requestStop(a.node.address("/watcher"));
+  settle();
+  size_t inspected = 0;
+  for (const ActorRow& row : b.node.registry().rows({.under = kLinksPath})) {
+    if (row.type != "IncomingLink") continue;
+    const auto details = b.node.wait(b.node.inspect(row.path, 1s));
+    ASSERT_TRUE(details.has_value());
+    EXPECT_EQ(details->state["watches"].toInt64(), 0);
+    ++inspected;
+  }
+  EXPECT_EQ(inspected, 1u);
+  Echo* next = spawnEcho(a, "/watcher", [](Echo& self) { self.watch(Address("b:2", "/echo")); });
+  b.node.requestStop(b.node.address("/echo"));
+  settle();
+  EXPECT_EQ(next->downs.size(), 1u);
+}
+
 TEST_F(Watching, WithoutALinkAWatchEndsAtOnce) {
   Echo* other = spawnEcho(a, "/other", [](Echo& self) { self.watch(Address("stranger:9", "/echo")); });
   ASSERT_EQ(other->downs.size(), 1u);

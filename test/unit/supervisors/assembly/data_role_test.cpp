@@ -1,5 +1,8 @@
 #include "supervisors/assembly/data_role.hpp"
 
+#include <memory>
+#include <stdexcept>
+
 #include "test/unit/actors/commands/command_fixture.hpp"
 
 namespace troupe::supervisors {
@@ -22,11 +25,23 @@ TEST_F(DataRoleTest, LeavesTheOthersLogBeforeItsOwnWritesBegin) {
     ++left;
     EXPECT_FALSE(fence().isOpen());
   };
-  const auto role = std::make_shared<DataRole>(*server.server, transition, leave);
+  const auto role = std::make_shared<DataRole>(*server.server, transition, leave, nullptr);
   role->drain({1});
   server.node.run();
   EXPECT_EQ(left, 1);
   EXPECT_TRUE(fence().isOpen());
+}
+
+/// Else it would neither lead nor ever follow again.
+TEST_F(DataRoleTest, AFailureInTheMiddleOfAChangeEndsTheNode) {
+  Status failure;
+  const auto leave = [] { throw std::runtime_error("no memory"); };
+  const auto fail = [&failure](const Status& why) { failure = why; };
+  const auto role = std::make_shared<DataRole>(*server.server, transition, leave, fail);
+  role->drain({1});
+  server.node.run();
+  EXPECT_EQ(failure.code(), ErrorCode::kInternalError);
+  EXPECT_FALSE(fence().isOpen());
 }
 
 }  // namespace troupe::supervisors

@@ -81,8 +81,8 @@ TEST_F(SupervisionPolicyTest, OneForAllStopsTheOthersLastFirstAndStartsAllAgain)
   makeRunning(Strategy::kOneForAll, {child("a"), child("b"), child("c")});
   EXPECT_EQ(ended(1), "retry b in 100ms, stop c, grace c");
   EXPECT_EQ(ended(2, Status::OK()), "stop a, grace a");
-  EXPECT_EQ(ended(0, Status::OK()), "start a, start c");
-  EXPECT_EQ(text(policy->retryDue(1)), "start b");
+  EXPECT_EQ(ended(0, Status::OK()), "start a") << "and c behind b, which pauses";
+  EXPECT_EQ(text(policy->retryDue(1)), "start b, start c");
 }
 
 TEST_F(SupervisionPolicyTest, RestForOneRestartsThoseStartedAfter) {
@@ -92,6 +92,22 @@ TEST_F(SupervisionPolicyTest, RestForOneRestartsThoseStartedAfter) {
   EXPECT_EQ(text(policy->retryDue(1)), "");
   EXPECT_EQ(ended(2, Status::OK()), "start b, start c, start d");
   EXPECT_EQ(policy->state(0), ChildState::kRunning);
+}
+
+TEST_F(SupervisionPolicyTest, RestForOneStartsWhatDependsOnAFailedChildBehindIt) {
+  makeRunning(Strategy::kRestForOne, {child("a"), child("b"), child("c")});
+  EXPECT_EQ(ended(1), "retry b in 100ms, stop c, grace c");
+  EXPECT_EQ(ended(2, Status::OK()), "") << "b pauses";
+  EXPECT_EQ(text(*policy->restart(0)), "stop a, grace a");
+  EXPECT_EQ(ended(0, Status::OK()), "start a") << "it depends on nobody that pauses";
+  EXPECT_EQ(text(policy->retryDue(1)), "start b, start c");
+}
+
+TEST_F(SupervisionPolicyTest, NobodyWaitsForAParkedChild) {
+  makeRunning(Strategy::kRestForOne, {child("a", Restart::kPermanent, 0, OnExhausted::kPark), child("b")}, {1, 10s});
+  EXPECT_EQ(ended(0), "retry a in 100ms, stop b, grace b");
+  EXPECT_EQ(ended(1, Status::OK()), "");
+  EXPECT_EQ(text(*policy->park(0, "maintenance")), "start b");
 }
 
 TEST_F(SupervisionPolicyTest, HigherLevelsWaitForTheOneThatPauses) {

@@ -1,6 +1,7 @@
 #include "supervisors/supervision/supervisor.hpp"
 
 #include <map>
+#include <memory>
 #include <stdexcept>
 
 #include "test/unit/actors/kernel/kernel_fixture.hpp"
@@ -98,7 +99,7 @@ TEST_F(SupervisorTest, OneForAllRestartsEveryone) {
   journal.text();
   crash("/node/b");
   node.advance(1s);
-  EXPECT_EQ(journal.text(), "-b, -c, -a, +a, +c, +b");
+  EXPECT_EQ(journal.text(), "-b, -c, -a, +a, +b, +c");
 }
 
 TEST_F(SupervisorTest, RestForOneRestartsThoseAfter) {
@@ -107,7 +108,7 @@ TEST_F(SupervisorTest, RestForOneRestartsThoseAfter) {
   journal.text();
   crash("/node/b");
   node.advance(1s);
-  EXPECT_EQ(journal.text(), "-b, -c, +c, +b");
+  EXPECT_EQ(journal.text(), "-b, -c, +b, +c");
 }
 
 TEST_F(SupervisorTest, EscalatesToItsParentWhichStartsTheSubtreeAgain) {
@@ -172,6 +173,47 @@ TEST_F(SupervisorTest, AKilledSupervisorTakesItsChildrenAlongAndComesBack) {
   node.kill(node.address("/node/storage"), Status(ErrorCode::kInternalError, "killed"));
   node.advance(1s);
   EXPECT_EQ(journal.text(), "-engine, +engine");
+}
+
+TEST_F(SupervisorTest, TheEndOfAnEarlierLifesChildIsNoFailureOfItsOwn) {
+  const Tree tree = oneForOne("node", child("a"));
+  const auto root = startTree(node, tree);
+  node.run();
+  node.kill(root, Status(ErrorCode::kInternalError, "killed"));
+  while (node.postOffice().exists(root)) node.step();
+  startTree(node, tree);  // at once: its last child has not ended yet
+  node.run();
+  EXPECT_EQ(journal.text(), "+a, -a, +a");
+  crash("/node/a");
+  node.advance(1s);
+  EXPECT_EQ(journal.text(), "-a, +a");
+  EXPECT_EQ(node.registry().row("/node/a")->restarts, 1);
+}
+
+TEST_F(SupervisorTest, StartsAChildWhenTheBearerOfItsNameHasEnded) {
+  const SpawnOptions earlier{.parent = node.address("/node")};
+  node.spawn("/node/a", std::make_unique<Echo>(), earlier);
+  startTree(node, oneForOne("node", child("a")));
+  node.advance(1s);
+  EXPECT_EQ(journal.text(), "");
+  node.requestStop(node.address("/node/a"));
+  node.run();
+  EXPECT_EQ(journal.text(), "+a");
+  EXPECT_EQ(node.registry().row("/node/a")->restarts, 0);
+}
+
+TEST_F(SupervisorTest, AChildThatIsParkedBeforeItsNameIsFreeIsNotStarted) {
+  const SpawnOptions earlier{.parent = node.address("/node")};
+  node.spawn("/node/a", std::make_unique<Echo>(), earlier);
+  startTree(node, oneForOne("node", child("a")));
+  node.run();
+  EXPECT_TRUE(control("/node/a", ControlAction::kPark).isOK());
+  node.advance(1s);
+  EXPECT_EQ(journal.text(), "");
+  EXPECT_EQ(phase("/node/a"), "parked");
+  EXPECT_TRUE(control("/node/a", ControlAction::kResume).isOK());
+  node.run();
+  EXPECT_EQ(journal.text(), "+a");
 }
 
 TEST_F(SupervisorTest, ShowsItsChildrenAsStateDocument) {
