@@ -437,6 +437,8 @@ def has_hash(member, wanted):
     try:
         return hash_of(member) == wanted
     except pymongo.errors.PyMongoError as error:
-        if getattr(error, "code", None) not in (NOT_PRIMARY_OR_SECONDARY, INTERRUPTED_BY_STATE_CHANGE):
+        details = getattr(error, "details", None)  # all that a NotMasterError has
+        code = getattr(error, "code", None) or (details.get("code") if isinstance(details, dict) else None)
+        if code not in (NOT_PRIMARY_OR_SECONDARY, INTERRUPTED_BY_STATE_CHANGE):
             raise
         return False
