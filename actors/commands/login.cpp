@@ -26,17 +26,20 @@ void logFailure(Request& request, std::string_view user, std::string_view databa
 
 /// The stored credentials of the user of a login; decoys for an unknown user, so that replies do not tell which users
 /// exist.
-StatusWith<auth::ScramCredentials> credentialsFor(const Request& request, const auth::SaslConversation& sasl) {
-  const ServerContext& server = request.server();
-  TROUPE_ASSIGN(const auto stored, server.users.find(sasl.user(), sasl.database()));
-  if (stored) {
-    const auto credentials = (*stored)["credentials"];
-    if (credentials.is(bson::Type::kDocument)) {
-      auto read = auth::readUserCredentials(credentials.asDocument(), sasl.mechanism());
-      if (read.isOK()) return std::move(*read);
-    }
+auth::ScramCredentials credentialsFor(const Request& request, const auth::SaslConversation& sasl,
+                                      const std::optional<bson::Document>& stored) {
+  const auto credentials = stored ? (*stored)["credentials"] : bson::Element();
+  if (credentials.is(bson::Type::kDocument)) {
+    auto read = auth::readUserCredentials(credentials.asDocument(), sasl.mechanism());
+    if (read.isOK()) return std::move(*read);
   }
-  return auth::decoyCredentials(sasl.mechanism(), sasl.user(), sasl.database(), server.loginSecret);
+  return auth::decoyCredentials(sasl.mechanism(), sasl.user(), sasl.database(), request.server().loginSecret);
+}
+
+/// What a log-in is a proof for: it is worth nothing once the user is another one, or has another password.
+std::string accountOf(const std::optional<bson::Document>& stored) {
+  if (!stored) return {};
+  return std::string((*stored)["userId"].valueBytes()).append((*stored)["credentials"].valueBytes());
 }
 
 /// Whether the user exists and has credentials, but none for this mechanism.
@@ -48,21 +51,29 @@ bool cannotUse(const Request& request, const auth::SaslConversation& sasl) {
 }
 
 StatusWith<bson::Document> begin(Request& request, bson::View command, std::string_view database) {
-  request.client().sasl.reset();
+  request.client().logIn.reset();
   auto sasl = auth::SaslConversation::start(command, database, request.server().secrets);
   if (!sasl.isOK()) {
     logFailure(request, "", database, sasl.status());
     return sasl.status() == ErrorCode::kAuthenticationFailed ? authenticationFailed() : sasl.status();
   }
-  TROUPE_ASSIGN(auto credentials, credentialsFor(request, *sasl));
-  request.client().sasl = std::move(*sasl);
-  return request.client().sasl->challenge(std::move(credentials));
+  TROUPE_ASSIGN(const auto stored, request.server().users.find(sasl->user(), sasl->database()));
+  auto credentials = credentialsFor(request, *sasl, stored);
+  PendingLogIn& logIn = request.client().logIn.emplace(PendingLogIn{std::move(*sasl), accountOf(stored)});
+  return logIn.exchange.challenge(std::move(credentials));
 }
 
 /// Takes the user up on the connection.
-Status admit(Request& request, const auth::SaslConversation& sasl) {
+Status admit(Request& request, const PendingLogIn& logIn) {
+  const auth::SaslConversation& sasl = logIn.exchange;
   TROUPE_ASSIGN(auto user, request.server().users.load(sasl.user(), sasl.database()));
-  if (!user) return authenticationFailed();
+  // In this order: a user who is changed in between is refused, or has a version that is out of date.
+  TROUPE_ASSIGN(const auto stored, request.server().users.find(sasl.user(), sasl.database()));
+  if (!user || accountOf(stored) != logIn.account) {
+    logFailure(request, sasl.user(), sasl.database(),
+               {ErrorCode::kAuthenticationFailed, "the user was changed or removed since the log-in began"});
+    return authenticationFailed();
+  }
   auto& users = request.client().users;
   std::erase_if(users, [&](const AuthenticatedUser& other) { return other.database == user->database; });
   users.push_back(std::move(*user));
@@ -82,21 +93,22 @@ Task<Status> saslStart(Request& request) {
 }
 
 Task<Status> saslContinue(Request& request) {
-  auto& sasl = request.client().sasl;
-  if (!sasl) co_return Status(ErrorCode::kProtocolError, "No SASL session state found");
-  const auto answer = sasl->proceed(request.body());
+  auto& logIn = request.client().logIn;
+  if (!logIn) co_return Status(ErrorCode::kProtocolError, "No SASL session state found");
+  auth::SaslConversation& sasl = logIn->exchange;
+  const auto answer = sasl.proceed(request.body());
   if (!answer.isOK()) {
-    logFailure(request, sasl->user(), sasl->database(), answer.status());
+    logFailure(request, sasl.user(), sasl.database(), answer.status());
     const bool wrong = answer.status() == ErrorCode::kAuthenticationFailed;
     const Status shown = wrong ? authenticationFailed() : answer.status();
-    sasl.reset();
+    logIn.reset();
     co_return shown;
   }
-  if (sasl->done()) {
+  if (sasl.done()) {
     ServerContext& server = request.server();
-    auto attempt = [&] { return admit(request, *sasl); };
+    auto attempt = [&] { return admit(request, *logIn); };
     const Status admitted = co_await server.users.read(server.node, request.operation(), attempt);
-    sasl.reset();
+    logIn.reset();
     if (!admitted.isOK()) co_return admitted;
   }
   request.reply().appendAll(*answer);
@@ -158,8 +170,8 @@ Task<void> speculativeLogin(Request& request, bson::View command) {
   if (command.first().name() != "saslStart" || !storage::validateDatabaseName(db).isOK()) co_return;
   const auto answer = begin(request, command, db);
   // A client guesses the mechanism before it knows the user's: without an answer it goes by saslSupportedMechs.
-  if (request.client().sasl && cannotUse(request, *request.client().sasl)) {
-    request.client().sasl.reset();
+  if (request.client().logIn && cannotUse(request, request.client().logIn->exchange)) {
+    request.client().logIn.reset();
     co_return;
   }
   if (answer.isOK()) request.reply().append("speculativeAuthenticate", *answer);

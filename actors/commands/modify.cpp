@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "actors/kernel/node.hpp"
+#include "messaging/bson/collation.hpp"
 #include "storage/query/match/match_parser.hpp"
 #include "storage/query/plan/id_lookup.hpp"
+#include "storage/query/project/projection.hpp"
 #include "storage/records/record_id_set.hpp"
 
 namespace troupe::commands {
@@ -34,6 +36,7 @@ class Modifier {
         return {ErrorCode::kFailedToParse, "multi update is not supported for replacement-style update"};
       }
     }
+    TROUPE_TRY(prepareProjection());
     if (target_.collection) {
       TROUPE_ASSIGN(auto validator,
                     DocumentValidator::of(request_.server(), *target_.collection, what_.bypassValidation, resources_));
@@ -49,6 +52,8 @@ class Modifier {
       const Status status = co_await attempt();
       executor_.reset();
       if (status.isOK()) break;
+      outcome_.before.reset();  // kept of a write that did not happen
+      outcome_.after.reset();
       unit().abandonSnapshot();
       if (status == ErrorCode::kPreparedTransactionInProgress) {
         target_.lock.reset();
@@ -70,11 +75,19 @@ class Modifier {
   }
 
   ModificationOutcome takeOutcome() { return std::move(outcome_); }
-  bool raced() const { return raced_; }
+  query::KeyMatch race() const { return race_; }
 
  private:
   storage::RecoveryUnit& unit() { return resources_.unit(); }
   const storage::Collection& collection() const { return *target_.collection; }
+
+  Status prepareProjection() {
+    if (what_.fields.empty()) return Status::OK();
+    TROUPE_ASSIGN(projection_, query::parseProjection(what_.fields, filter_.get(), resources_.context));
+    if (what_.keepAfter && projection_->isPositional())
+      return {ErrorCode::kBadValue, "cannot use a positional projection and return the new document"};
+    return Status::OK();
+  }
 
   /// Whether at most one document matches: no order is needed then, and a sort is not even read.
   bool asksForId() const {
@@ -89,6 +102,7 @@ class Modifier {
     if (!asksForId()) find.sort = what_.sort;
     find.hint = what_.hint;
     find.forbidCollectionScan = request_.server().parameters.notablescan;
+    find.changesResults = true;
     TROUPE_ASSIGN(executor_, query::openScan(target_.collection, *filter_, find, unit(), resources_.context));
     return Status::OK();
   }
@@ -177,6 +191,7 @@ class Modifier {
       if (!result->noop || replaces) TROUPE_TRY(validator_.check(result->document, &shown));
       if (!result->noop) TROUPE_TRY(request_.server().disk.roomFor(result->document.view().size()));
     }
+    TROUPE_TRY(keep(before, result ? &result->document : nullptr));
     executor_->save();
     if (!result || !result->noop) {
       TROUPE_TRY(writer_.once([&] {
@@ -186,9 +201,22 @@ class Modifier {
       ++outcome_.modified;
     }
     ++outcome_.matched;
-    if (what_.keepBefore) outcome_.before = before;
-    if (what_.keepAfter && result) outcome_.after = std::move(result->document);
     return Status::OK();
+  }
+
+  /// Keeps what the client is shown; before the write, since a projection may fail.
+  Status keep(const bson::Document& before, const bson::Document* after) {
+    if (what_.keepBefore) {
+      TROUPE_ASSIGN(outcome_.before, shown(before));
+    }
+    if (what_.keepAfter && after) {
+      TROUPE_ASSIGN(outcome_.after, shown(*after));
+    }
+    return Status::OK();
+  }
+  StatusWith<bson::Document> shown(bson::View document) const {
+    if (!projection_) return bson::Document(document);
+    return projection_->apply({.document = document});
   }
 
   Task<Status> upsert() {
@@ -199,17 +227,35 @@ class Modifier {
     if (!stored.isOK()) co_return stored.status();
     if (Status status = validator_.check(*stored); !status.isOK()) co_return status;
     if (Status status = request_.server().disk.roomFor(stored->size()); !status.isOK()) co_return status;
+    if (what_.keepAfter) {
+      TROUPE_CO_ASSIGN(outcome_.after, shown(*stored));
+    }
     auto insert = [&]() -> Status { return collection().insert(unit(), *stored).status(); };
     const Status status = co_await writer_.commit(insert);
     if (!status.isOK()) {
-      raced_ = status == ErrorCode::kDuplicateKey;
+      race_ = raceOf(status, *stored);
       co_return status;
     }
     outcome_.upsertedId = bson::Value((*stored)["_id"]);
-    if (what_.keepAfter) outcome_.after = bson::Document(*stored);
     if (!collection().isCapped()) co_return Status::OK();
     target_.lock.reset();
     co_return co_await trimCapped(request_, ns_, target_.collection, stored->size());
+  }
+
+  /// Whether the document that stands in the way of an upsert is one that it would have changed, had it been there
+  /// before. Any other makes the upsert fail however often it is tried.
+  query::KeyMatch raceOf(const Status& failure, bson::View made) const {
+    if (failure != ErrorCode::kDuplicateKey || !failure.extra()) return query::KeyMatch::kNo;
+    const bson::View extra = *failure.extra();
+    if (!extra["keyPattern"].isObjectLike()) return query::KeyMatch::kNo;
+    const bson::View pattern = extra["keyPattern"].asDocument();
+    const bson::View collation = extra["collation"].isObjectLike() ? extra["collation"].asDocument() : bson::View();
+    const auto indexes = collection().accessPaths();
+    const bool comparesAlike = std::any_of(indexes.begin(), indexes.end(), [&](const storage::IndexPtr& index) {
+      return index->spec.key.view() == pattern && index->spec.collation.view() == collation &&
+             bson::Collator::same(index->access->collator(), resources_.context.collator);
+    });
+    return comparesAlike ? query::matchByKey(*filter_, pattern, made) : query::KeyMatch::kNo;
   }
 
   void report() {
@@ -228,6 +274,7 @@ class Modifier {
   QueryResources resources_;
   std::unique_ptr<query::MatchExpression> filter_;
   std::unique_ptr<query::Update> update_;
+  std::unique_ptr<query::Projection> projection_;  ///< of what is kept; null: all of it
   DocumentValidator validator_;
   std::unique_ptr<query::Executor> executor_;
   // Updated already: their new place in an index must not bring them up again, nor another attempt.
@@ -235,28 +282,44 @@ class Modifier {
   storage::RecordIdSet done_;   ///< and these
   query::HeldMemory doneMemory_{&resources_};
   ModificationOutcome outcome_;
-  bool raced_ = false;
+  query::KeyMatch race_ = query::KeyMatch::kNo;
 };
 
-/// How often an upsert that lost a race for its key looks again for the winner's document.
-constexpr int kUpsertAttempts = 3;
+/// How often an upsert tries again when a document has its key that need not match the rest of its filter.
+constexpr int kFurtherTries = 2;
+
+/// `race`: whether an upsert failed since another one was faster.
+Task<StatusWith<ModificationOutcome>> modifyOnce(Request& request, AuthorizedNamespace ns, const Modification& what,
+                                                 query::KeyMatch& race) {
+  auto target = co_await openForWrite(request, ns, what.upsert ? IfMissing::kCreate : IfMissing::kLeave);
+  if (!target.isOK()) co_return target.status();
+  Modifier modifier(request, ns, what, std::move(*target));
+  if (Status status = modifier.prepare(); !status.isOK()) co_return status;
+  const Status status = co_await modifier.run();
+  race = modifier.race();
+  if (!status.isOK()) co_return status;
+  ModificationOutcome outcome = modifier.takeOutcome();
+  if (outcome.modified < std::max<int64_t>(outcome.matched, 1) && !outcome.upsertedId)
+    request.operation().noteReliance();
+  co_return outcome;
+}
 
 }  // namespace
 
 Task<StatusWith<ModificationOutcome>> modify(Request& request, AuthorizedNamespace ns, Modification what) {
-  for (int attempt = 1;; ++attempt) {
-    auto target = co_await openForWrite(request, ns, what.upsert ? IfMissing::kCreate : IfMissing::kLeave);
-    if (!target.isOK()) co_return target.status();
-    Modifier modifier(request, ns, what, std::move(*target));
-    if (Status status = modifier.prepare(); !status.isOK()) co_return status;
-    const Status status = co_await modifier.run();
-    if (status.isOK()) {
-      ModificationOutcome outcome = modifier.takeOutcome();
-      if (outcome.modified < std::max<int64_t>(outcome.matched, 1) && !outcome.upsertedId)
-        request.operation().noteReliance();
-      co_return outcome;
-    }
-    if (!modifier.raced() || attempt >= kUpsertAttempts) co_return status;
+  CollectionWriter writer = writerOf(request);
+  storage::ConflictRetry retry = writer.newRetry();
+  for (int tries = 0;; ++tries) {
+    query::KeyMatch race = query::KeyMatch::kNo;
+    auto outcome = co_await modifyOnce(request, ns, what, race);
+    if (race == query::KeyMatch::kNo) co_return outcome;
+    if (race == query::KeyMatch::kPerhaps && tries >= kFurtherTries) co_return outcome;
+    request.operation().recoveryUnit().abandonSnapshot();
+    const Status conflict(ErrorCode::kWriteConflict, outcome.status().reason());
+    const auto delay = retry.next(conflict);
+    if (!delay) co_return outcome;
+    if (delay->count() > 0) TROUPE_CO_TRY(co_await writer.pause(*delay));
+    TROUPE_CO_TRY(request.checkForInterrupt());
   }
 }
 

@@ -24,6 +24,7 @@ struct Modification {
   bool upsert = false;
   bool bypassValidation = false;
   bool keepBefore = false, keepAfter = false;  ///< findAndModify wants the document
+  bson::View fields{};                         ///< the projection in which it wants it; empty: whole
 };
 
 struct ModificationOutcome {
@@ -34,8 +35,9 @@ struct ModificationOutcome {
 };
 
 /// Runs it: each document is read, changed and written in one storage transaction, again after a conflict. With `multi`
-/// others run between documents. Errors: those of filter, update and storage, ExceededMemoryLimit (an update of very
-/// many documents that an index finds remembers which are done); what was done before a failure stays done.
+/// others run between documents. An upsert that is forestalled looks for the other one's document. Errors: those of
+/// filter, update and storage, ExceededMemoryLimit (an update of very many documents that an index finds remembers
+/// which are done); what was done before a failure stays done.
 Task<StatusWith<ModificationOutcome>> modify(Request& request, AuthorizedNamespace ns, Modification what);
 
 }  // namespace troupe::commands

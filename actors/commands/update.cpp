@@ -221,41 +221,38 @@ Modification findAndModifyStatement(const Request& request) {
   m.let = request.document("let");
   m.hint = request.arg("hint");
   m.bypassValidation = request.flag("bypassDocumentValidation");
+  m.fields = request.document("fields");
   m.keepAfter = request.flag("new");
   m.keepBefore = !m.keepAfter;
   return m;
 }
 
-/// The document that `fields` shows of the result, or null.
-Status appendValue(Request& request, const std::optional<bson::Document>& document) {
-  if (!document) {
-    request.reply().append("value", bson::Null{});
-    return Status::OK();
-  }
+/// What `fields` shows of a document that an earlier attempt has answered with.
+Status projectAgain(Request& request, std::optional<bson::Document>& document) {
   const bson::View fields = request.document("fields");
-  if (fields.empty()) {
-    request.reply().append("value", *document);
-    return Status::OK();
-  }
+  if (!document || fields.empty()) return Status::OK();
   QueryResources resources(request.server(), request.operation());
   TROUPE_TRY(prepareContext(resources, request, request.document("collation"), request.document("let")));
   TROUPE_ASSIGN(const auto filter, query::parseMatch(request.document("query"), resources.context));
   TROUPE_ASSIGN(const auto projection, query::parseProjection(fields, filter.get(), resources.context));
-  TROUPE_ASSIGN(const auto shown, projection->apply({.document = *document}));
-  request.reply().append("value", shown);
+  TROUPE_ASSIGN(document, projection->apply({.document = *document}));
   return Status::OK();
 }
 
-Status answer(Request& request, const ModificationOutcome& outcome, const RetriedStatements& retried) {
+std::optional<bson::Document>& wanted(const Request& request, ModificationOutcome& outcome) {
+  return request.flag("new") ? outcome.after : outcome.before;
+}
+
+void answer(Request& request, ModificationOutcome& outcome, const RetriedStatements& retried) {
   bson::Builder& reply = request.reply();
   reply.openDocument("lastErrorObject")
       .append("n", static_cast<int32_t>(outcome.matched + (outcome.upsertedId ? 1 : 0)));
   if (!request.flag("remove")) reply.append("updatedExisting", outcome.matched > 0);
   if (outcome.upsertedId) reply.append("upserted", *outcome.upsertedId);
   reply.close();
-  TROUPE_TRY(appendValue(request, request.flag("new") ? outcome.after : outcome.before));
+  if (const auto& document = wanted(request, outcome)) reply.append("value", *document);
+  else reply.append("value", bson::Null{});
   retried.appendOnlyTo(reply);
-  return Status::OK();
 }
 
 /// In a numbered session the document is kept, with the write, to be answered with again.
@@ -279,12 +276,17 @@ Task<Status> findAndModify(Request& request) {
   RetriedStatements retried(request);
   const Modification what = findAndModifyStatement(request);
   TROUPE_CO_ASSIGN(auto before, retried.outcomeWithDocument(what));
-  if (before) co_return answer(request, *before, retried);
+  if (before) {
+    TROUPE_CO_TRY(projectAgain(request, wanted(request, *before)));
+    answer(request, *before, retried);
+    co_return Status::OK();
+  }
   auto outcome = co_await modifyKeepingImage(request, ns, what);
   if (!outcome.isOK()) co_return outcome.status();
   ServerCounters& counters = request.server().counters;
   (request.flag("remove") ? counters.remove : counters.update).fetch_add(1, std::memory_order_relaxed);
-  co_return answer(request, *outcome, retried);
+  answer(request, *outcome, retried);
+  co_return Status::OK();
 }
 
 constexpr Command kUpdateCommands[] = {

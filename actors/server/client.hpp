@@ -33,6 +33,12 @@ struct AuthenticatedUser {
   auth::PrivilegeSet privileges;
 };
 
+/// A log-in that has begun.
+struct PendingLogIn {
+  auth::SaslConversation exchange;
+  std::string account;  ///< the user's id and credentials as they were stored then; empty: there is no such user
+};
+
 /// State of one connection in the server. The connection's own actor changes it; other threads read only what the
 /// mutex guards (the running operation and the fields under "shared").
 class Client {
@@ -59,7 +65,7 @@ class Client {
   std::vector<wire::Compressor> compressors;
   std::vector<AuthenticatedUser> users;  ///< after a change: `usersChanged`
   std::string sessionOwner;              ///< digest of these users' names, see SessionKey; empty: none
-  std::optional<auth::SaslConversation> sasl;
+  std::optional<PendingLogIn> logIn;
   log::LineLimit failedLogIns;       ///< lines of them
   bool localhostException = false;   ///< for the present command: a local client makes the first user
   std::atomic<bool> closing{false};  ///< close once the present answer is sent

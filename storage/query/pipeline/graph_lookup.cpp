@@ -33,15 +33,28 @@ class GraphLookupStage final : public Stage {
         connectFrom_(spec_.connectFrom),
         variables_(context_.parse->work) {}
 
+  /// A search may take longer than its turn: it yields when its scan does, and goes on from there.
   StatusWith<Next> next() override {
-    auto in = pull();
-    if (!in.isOK() || !in->isDocument()) return in;
-    const Document outer(in->document);
-    variables_.setRoot(outer);
-    TROUPE_ASSIGN(const Operand start, start_->evaluate(variables_));
-    TROUPE_ASSIGN(const Value found, search(start));
+    if (!search_) {
+      auto in = pull();
+      if (!in.isOK() || !in->isDocument()) return in;
+      TROUPE_TRY(beginSearch(in->document));
+    }
+    TROUPE_ASSIGN(const bool isComplete, readLevel(*search_));
+    if (!isComplete) return Next::yield();
+    const Document outer = std::move(search_->outer);
+    const Value found = search_->found.finishArray();
+    search_.reset();
     TROUPE_ASSIGN(current_, withNestedValue(outer, spec_.as, found, context_.parse->work));
     return Next::of(current_.view());
+  }
+  void save() override {
+    Stage::save();
+    if (search_ && search_->scan) search_->scan->save();
+  }
+  Status restore() override {
+    TROUPE_TRY(Stage::restore());
+    return search_ && search_->scan ? search_->scan->restore() : Status::OK();
   }
   std::string_view name() const override { return "$graphLookup"; }
   void serialize(bson::Builder& stages) const override { stages.push(spec_.shown); }
@@ -92,51 +105,84 @@ class GraphLookupStage final : public Stage {
     return Status::OK();
   }
 
-  StatusWith<Value> search(const Operand& start) {
-    const ValueLess less{context_.parse->collator};
-    Values seenValues(less);
-    FoundDocuments seen(less);
-    std::vector<Value> frontier;
-    int64_t bytes = 0;  // each of them is held up to three times: found, seen, next level
-    int64_t places = 0;
-    HeldMemory held(context_.parse->work);
-    const auto hold = [&](int64_t size) -> Status {
-      bytes += size;
-      places += kPerValue;
-      if (bytes + places > context_.memoryLimit)
-        return {ErrorCode(40099), "$graphLookup reached maximum memory consumption"};
-      return held.set(3 * bytes + places);
-    };
-    const auto reach = [&](const Element& e) -> Status {
-      TROUPE_TRY(variables_.step(stepsOfAdding(e)));
-      if (!seenValues.emplace(e).second) return Status::OK();
-      frontier.emplace_back(e);
-      return hold(e.valueSize());
-    };
-    TROUPE_TRY(each(start, reach));
+  /// The search for what is reached from one document.
+  struct Search {
+    Search(const ValueLess& less, QueryWork* work) : seenValues(less), seen(less), held(work) {}
+    Document outer;
+    Values seenValues;
+    FoundDocuments seen;
+    std::vector<Value> frontier;  ///< where the next level begins
+    StagePtr scan;                ///< of the level at hand; null between two levels
+    int64_t depth = 0;            ///< of that level, or of the next one
     bson::Builder found;
-    for (int64_t depth = 0; !frontier.empty() && (!spec_.maxDepth || depth <= *spec_.maxDepth); ++depth) {
-      PushDown request{.filter = levelFilter(frontier), .parse = context_.parse, .depth = context_.depth + 1};
-      frontier.clear();
-      TROUPE_ASSIGN(auto scan, context_.environment->scan(spec_.from, request));
-      seen.beginLevel();
-      TROUPE_TRY(drain([&] { return scan->next(); }, context_,
-                       [&](bson::View document) -> Status {
-                         TROUPE_ASSIGN(const bool isNew, seen.add(document, variables_));
-                         if (!isNew) return Status::OK();
-                         TROUPE_TRY(hold(document.size()));
-                         if (spec_.depthField.empty()) {
-                           found.push(document);
-                         } else {
-                           const Value level(static_cast<int64_t>(depth));
-                           TROUPE_ASSIGN(const auto shown,
-                                         withNestedValue(document, spec_.depthField, level, context_.parse->work));
-                           found.push(shown);
-                         }
-                         return each(connectFrom_.in(document), reach);
-                       }));
+    int64_t bytes = 0;  ///< each of them is held up to three times: found, seen, next level
+    int64_t places = 0;
+    HeldMemory held;
+  };
+
+  Status beginSearch(bson::View outer) {
+    auto search = std::make_unique<Search>(ValueLess{context_.parse->collator}, context_.parse->work);
+    TROUPE_TRY(search->held.set(heldBytes(outer)));
+    search->outer = Document(outer);
+    variables_.setRoot(search->outer);
+    TROUPE_ASSIGN(const Operand start, start_->evaluate(variables_));
+    TROUPE_TRY(each(start, [&](const Element& e) { return reach(*search, e); }));
+    search_ = std::move(search);
+    return Status::OK();
+  }
+  Status hold(Search& search, int64_t bytes) const {
+    search.bytes += bytes;
+    search.places += kPerValue;
+    if (search.bytes + search.places > context_.memoryLimit)
+      return {ErrorCode(40099), "$graphLookup reached maximum memory consumption"};
+    return search.held.set(heldBytes(search.outer.view()) + 3 * search.bytes + search.places);
+  }
+  Status reach(Search& search, const Element& e) {
+    TROUPE_TRY(variables_.step(stepsOfAdding(e)));
+    if (!search.seenValues.emplace(e).second) return Status::OK();
+    search.frontier.emplace_back(e);
+    return hold(search, e.valueSize());
+  }
+  bool isOver(const Search& search) const {
+    return search.frontier.empty() || (spec_.maxDepth && search.depth > *spec_.maxDepth);
+  }
+  Status openLevel(Search& search) {
+    PushDown request{.filter = levelFilter(search.frontier), .parse = context_.parse, .depth = context_.depth + 1};
+    search.frontier.clear();
+    search.seen.beginLevel();
+    TROUPE_ASSIGN(search.scan, context_.environment->scan(spec_.from, request));
+    return Status::OK();
+  }
+  /// Goes on with the level at hand, or the next one. True at the end of the search; else others get their turn, also
+  /// between levels: each may be short, and there may be very many.
+  StatusWith<bool> readLevel(Search& search) {
+    if (!search.scan) {
+      if (isOver(search)) return true;
+      TROUPE_TRY(openLevel(search));
     }
-    return found.finishArray();
+    for (;;) {
+      TROUPE_TRY(variables_.step(1));
+      TROUPE_ASSIGN(const Next in, search.scan->next());
+      if (in.kind == Next::Kind::kYield) return false;
+      if (in.isEnd()) break;
+      TROUPE_TRY(take(search, in.document));
+    }
+    search.scan.reset();
+    ++search.depth;
+    return isOver(search);
+  }
+  Status take(Search& search, bson::View document) {
+    TROUPE_ASSIGN(const bool isNew, search.seen.add(document, variables_));
+    if (!isNew) return Status::OK();
+    TROUPE_TRY(hold(search, document.size()));
+    if (spec_.depthField.empty()) {
+      search.found.push(document);
+    } else {
+      TROUPE_ASSIGN(const auto shown,
+                    withNestedValue(document, spec_.depthField, Value(search.depth), context_.parse->work));
+      search.found.push(shown);
+    }
+    return each(connectFrom_.in(document), [&](const Element& e) { return reach(search, e); });
   }
 
   Document levelFilter(const std::vector<Value>& frontier) const {
@@ -156,6 +202,7 @@ class GraphLookupStage final : public Stage {
   PipelineContext context_;
   ValuePath connectFrom_;
   Variables variables_;
+  std::unique_ptr<Search> search_;  ///< the one under way
   Document current_;
 };
 

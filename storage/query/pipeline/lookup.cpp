@@ -51,7 +51,7 @@ class LookupStage final : public Stage {
     for (const auto& [name, expression] : let_) ownNames_.insert(name);
   }
 
-  /// A join may take longer than its turn: it yields when its scan does, and goes on from there.
+  /// A join may take longer than its turn: it yields when its scan does, or after many results, and goes on from there.
   StatusWith<Next> next() override {
     if (!join_) {
       auto in = pull();
@@ -59,7 +59,8 @@ class LookupStage final : public Stage {
       TROUPE_TRY(beginJoin(in->document));
       metadata_ = in->metadata;
     }
-    for (;;) {
+    for (int left = kDocumentsOfATurn;; --left) {
+      if (left == 0) return Next::yield();
       TROUPE_ASSIGN(const Next found, join_->pipeline->next());
       if (found.kind == Next::Kind::kYield) return found;
       if (found.isEnd()) break;

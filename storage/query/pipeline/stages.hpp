@@ -193,7 +193,10 @@ class SkipStage final : public Stage {
   int64_t skip_, left_;
 };
 
-/// Reads all of a stage; a yield is passed over. For sub-pipelines that must be complete ($lookup, $facet).
+/// Documents after which a stage that makes one result of many yields, though its source does not.
+inline constexpr int kDocumentsOfATurn = 128;
+
+/// Reads all of a stage; a yield is passed over, so that nobody else has a turn: only for what ends soon.
 Status drain(const std::function<StatusWith<Next>()>& next, const PipelineContext& context,
              const std::function<Status(bson::View)>& each);
 

@@ -55,7 +55,7 @@ Status CollectionScan::onRestore() {
   if (!open_ || done_) return Status::OK();
   const storage::RecordId last = cursor_.id();
   TROUPE_ASSIGN(const bool there, cursor_.restore(*plan_.unit));
-  if (!there && last.ok() && forward_ && plan_.collection->isCapped()) {
+  if (!there && last.ok() && forward_ && plan_.collection->isCapped() && !plan_.changesResults) {
     return {ErrorCode::kCappedPositionLost,
             "CollectionScan died due to position in capped collection being deleted. Last seen record id: RecordId(" +
                 last.toString() + ")"};

@@ -47,6 +47,7 @@ PlanStagePtr shape(PlanContext& plan, PlanStagePtr root, const FindRequest& requ
 Status build(PlanExecutor& executor, const FindRequest& request, const ParseContext& context) {
   PlanContext& plan = executor.plan();
   plan.keepKeys = request.returnKey || request.keepKeys;
+  plan.changesResults = request.changesResults;
   TROUPE_TRY(checkFlags(request));
   const bool natural = request.sort.first().name() == "$natural";
   if (!request.sort.empty() && !natural) {

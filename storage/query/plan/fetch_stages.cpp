@@ -1,6 +1,7 @@
 #include "storage/query/plan/fetch_stages.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "storage/keys/key_string.hpp"
 
@@ -10,6 +11,7 @@ StatusWith<PlanStage::Step> FetchRows::advance(Row& row) {
   for (;; ++works_) {
     TROUPE_ASSIGN(const Step step, input().work(row));
     if (step != Step::kRow) return step;
+    if (plan_.testsWholeFilter && !std::exchange(whole_, true)) filter_ = RowFilter(plan_.filter);
     if (!open_) {
       TROUPE_ASSIGN(cursor_, plan_.records().cursor(*plan_.unit));
       open_ = true;

@@ -23,6 +23,7 @@ class FetchRows final : public PlanStage {
 
  private:
   RowFilter filter_;
+  bool whole_ = false;  ///< it is the plan's
   storage::RecordCursor cursor_;
   bool open_ = false;
   int64_t documents_ = 0;

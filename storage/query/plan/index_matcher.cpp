@@ -153,12 +153,20 @@ class Matcher {
     return Status::OK();
   }
 
+  /// Whether a key that is one element of an array says nothing exact about the condition.
+  static bool needsWholeValue(const QueryPredicate& predicate) {
+    return predicate.node->kind() == MatchKind::kNot || namesElement(predicate.path);
+  }
+
   /// Conditions that the bounds do not cover are tested: on the key if that suffices, else on the document.
   Status splitFilter() {
     const bool keysAreValues = !plan_.multikey && !index_->access->collator();
     std::unordered_set<const MatchExpression*> exact, onKey;
     for (const Used& used : used_) {
-      if (used.tightness == Tightness::kExact) exact.insert(used.predicate->node);
+      if (used.tightness == Tightness::kExact) {
+        exact.insert(used.predicate->node);
+        if (needsWholeValue(*used.predicate)) plan_.exactBounds |= uint32_t{1} << used.field;
+      }
       const bool byKey = keysAreValues && used.tightness == Tightness::kInexactCovered &&
                          used.predicate->path.find('.') == std::string::npos && !isHashed(used.field);
       if (byKey) onKey.insert(used.predicate->node);

@@ -19,6 +19,12 @@ Status IndexPlan::charge(QueryWork* work, size_t free) {
   return bytes > free ? memory.resize(work->memory(), static_cast<int64_t>(bytes)) : Status::OK();
 }
 
+bool IndexPlan::outgrown() const {
+  for (size_t field = 0; exactBounds >> field != 0; ++field)
+    if ((exactBounds >> field & 1) && index->state->path(field) != 0) return true;
+  return false;
+}
+
 void IndexPlan::explainBounds(bson::Builder& out, QueryWork* work) const {
   const bool collated = index->access && index->access->collator() != nullptr;
   out.openDocument("indexBounds");

@@ -18,6 +18,7 @@ struct IndexPlan {
   bool forward = true;
   bool providesSort = false;
   bool multikey = false;         ///< when planned
+  uint32_t exactBounds = 0;      ///< fields with bounds that tell exactly what matches while they meet no array
   Conjuncts keyFilter;           ///< can be tested on the key
   Conjuncts residual;            ///< must be tested on the document
   uint64_t used = 0;             ///< which predicates of the query gave bounds
@@ -27,6 +28,8 @@ struct IndexPlan {
 
   /// Charges the operation, unless it is no more than `free` bytes. Errors: ExceededMemoryLimit.
   Status charge(QueryWork* work, size_t free);
+  /// Whether documents have come whose keys lie within the bounds though they do not match.
+  bool outgrown() const;
   /// Every key is read.
   bool isUnbounded() const { return keyRange ? from.empty() && to.empty() : bounded == 0; }
   bool isDescending(size_t field) const { return index->spec.fields[field].descending; }

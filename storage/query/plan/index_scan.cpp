@@ -101,12 +101,16 @@ void IndexScan::onSave() {
   else cursor_.save();
 }
 
-Status IndexScan::checkIndex() const {
+Status IndexScan::checkIndex() {
   // The index may have been dropped while nobody held a cursor on it.
   const auto current = plan_.collection->indexes();
   const auto it = std::find_if(current.begin(), current.end(),
                                [&](const storage::IndexPtr& index) { return index->ident == index_->ident; });
   if (it == current.end()) return {ErrorCode::kQueryPlanKilled, "index '" + index_->spec.name + "' dropped"};
+  if (plan_.testsWholeFilter || !access_->outgrown()) return Status::OK();
+  if (countOnly_ || !plan_.filter)
+    return {ErrorCode::kQueryPlanKilled, "index '" + index_->spec.name + "' became multikey"};
+  plan_.testsWholeFilter = true;
   return Status::OK();
 }
 

@@ -28,8 +28,8 @@ class IndexScan : public PlanStage {
 
  private:
   Status open();
-  /// QueryPlanKilled when the index has been dropped.
-  Status checkIndex() const;
+  /// Whether the index is there, and what its keys tell now. Errors: QueryPlanKilled.
+  Status checkIndex();
   /// Moves to the next key; false at the end.
   StatusWith<bool> move();
   StatusWith<bool> passes();

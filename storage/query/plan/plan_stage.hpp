@@ -30,10 +30,14 @@ struct PlanContext {
   ExecutionStats stats;
   int budget = 0;  ///< rows that may still be examined before others get their turn
   std::optional<std::chrono::steady_clock::time_point>
-      sliceEnd;           ///< when others get it at the latest; none: no slice has begun
-  uint64_t restores = 0;  ///< grows with each new snapshot
-  bool refetch = false;   ///< results are going to be written: rows held across snapshots are read again
-  bool trial = false;     ///< plans are only being compared
+      sliceEnd;                 ///< when others get it at the latest; none: no slice has begun
+  uint64_t restores = 0;        ///< grows with each new snapshot
+  bool refetch = false;         ///< results are going to be written: rows held across snapshots are read again
+  bool trial = false;           ///< plans are only being compared
+  bool changesResults = false;  ///< FindRequest::changesResults
+  /// Documents that have come since the plan was made lie within its bounds without matching: whoever fetches a
+  /// document tests the whole filter.
+  bool testsWholeFilter = false;
   bool keepKeys = false;  ///< `returnKey`: blocking stages keep the index keys of their rows
 
   const MatchExpression* filter = nullptr;  ///< the whole filter; null when the plan needs none (`_id` lookups)

@@ -29,6 +29,7 @@ class FindProjection final : public Projection {
     return std::any_of(metas_.begin(), metas_.end(),
                        [](const auto& meta) { return meta.second == MetaField::kSortKey; });
   }
+  bool isPositional() const override { return !positional_.empty(); }
   StatusWith<Document> apply(const ProjectionInput& input) const override {
     TROUPE_ASSIGN(Document result, tree_.apply(input.document));
     if (!positional_.empty()) {

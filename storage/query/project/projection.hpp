@@ -33,6 +33,8 @@ class Projection {
   /// it ("_id" among them when shown). Empty when the whole document is needed.
   virtual const std::vector<std::string>& requiredPaths() const = 0;
   virtual bool needsSortKey() const = 0;
+  /// `a.$`: shows what made the filter match, thus only documents that match it.
+  virtual bool isPositional() const = 0;
   /// Errors: 51246 (positional without a matching array element), those of expressions.
   virtual StatusWith<bson::Document> apply(const ProjectionInput& input) const = 0;
 };

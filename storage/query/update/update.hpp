@@ -77,4 +77,14 @@ StatusWith<bson::Document> documentFromFilter(const MatchExpression& filter, Upd
 StatusWith<bson::Document> documentForUpsert(const MatchExpression& filter, const Update& update,
                                              const bson::ObjectId& newId);
 
+/// Whether the document of the same key that stood in the way of an upsert's matches the filter, so that the upsert
+/// lost a race and finds the other's document when it looks again.
+enum class KeyMatch : uint8_t {
+  kNo,       ///< the key is not of values that the filter asks for
+  kPerhaps,  ///< it is, but the filter has further conditions
+  kSurely,
+};
+/// `made`: the upsert's document. The collations of index and filter are the same.
+KeyMatch matchByKey(const MatchExpression& filter, bson::View keyPattern, bson::View made);
+
 }  // namespace troupe::query

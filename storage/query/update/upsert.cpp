@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "messaging/bson/compare.hpp"
 #include "storage/query/update/update.hpp"
 
 namespace troupe::query {
@@ -33,6 +34,26 @@ void collect(const MatchExpression& e, Equalities& out) {
     }
     default: return;
   }
+}
+
+/// The equalities among the conditions, all of which must hold; false where there are others, too.
+bool takeEqualities(const MatchExpression& e, Equalities& out) {
+  bool areAll = true;
+  switch (e.kind()) {
+    case MatchKind::kAlwaysTrue: break;
+    case MatchKind::kAnd:
+      for (const auto& child : e.children()) areAll = takeEqualities(*child, out) && areAll;
+      break;
+    case MatchKind::kEq: out.push_back({&e.fieldPath(), e.operand()}); break;
+    default: areAll = false;
+  }
+  return areAll;
+}
+
+/// Whether all documents that have the value in their key have it in the sense of filters: an array counts by its
+/// elements in a key, and null there may also stand for an empty array on the way.
+bool isFoundByKey(const Equality& equality) {
+  return !equality.value.is(bson::Type::kArray) && (!equality.value.isNullish() || equality.path->size() == 1);
 }
 
 Status conflictOf(const std::string& later, const std::string& earlier) {
@@ -100,6 +121,21 @@ StatusWith<Document> documentForUpsert(const MatchExpression& filter, const Upda
   for (const auto& e : made)
     if (e.name() != "_id") out.append(e);
   return out.finish();
+}
+
+KeyMatch matchByKey(const MatchExpression& filter, bson::View keyPattern, bson::View made) {
+  Equalities equalities;
+  const bool areAll = takeEqualities(filter, equalities);
+  for (const Element& field : keyPattern) {
+    // An update that sets the field meets a document of its own value, not of the filter's.
+    const bool asks = std::any_of(equalities.begin(), equalities.end(), [&](const Equality& equality) {
+      return equality.path->text() == field.name() && isFoundByKey(equality) &&
+             bson::compareValues(made.at(field.name()), equality.value) == 0;
+    });
+    if (!asks) return KeyMatch::kNo;
+  }
+  return areAll && equalities.size() == static_cast<size_t>(keyPattern.count()) ? KeyMatch::kSurely
+                                                                                : KeyMatch::kPerhaps;
 }
 
 }  // namespace troupe::query

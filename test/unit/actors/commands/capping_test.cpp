@@ -96,6 +96,36 @@ TEST_F(CappingTest, BadSourcesAndSizesAreRefused) {
   EXPECT_TRUE(answers(R"({"collStats": "c"})", R"({"capped": false, "count": 1})"));
 }
 
+TEST_F(CappingTest, DeletesRemoveAllThatMatch) {
+  ASSERT_TRUE(succeeds(R"({"create": "c", "capped": true, "size": 100000})"));
+  fill("c", 20);
+  EXPECT_TRUE(
+      answers(R"({"delete": "c", "deletes": [{"q": {"x": {"$gte": 5}}, "limit": 0}]})", R"({"ok": 1, "n": 10})"));
+  EXPECT_TRUE(answers(R"({"findAndModify": "c", "query": {"x": {"$gte": 0}}, "remove": true})",
+                      R"({"ok": 1, "value": {"_id": 1}})"));
+  EXPECT_TRUE(answers(R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})", R"({"ok": 1, "n": 9})"));
+  EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 0})"));
+}
+
+TEST_F(CappingTest, UpdatesChangeAllThatMatch) {
+  ASSERT_TRUE(succeeds(R"({"create": "c", "capped": true, "size": 100000})"));
+  fill("c", 20);
+  EXPECT_TRUE(
+      answers(R"({"update": "c", "updates": [{"q": {"x": {"$gte": 5}}, "u": {"$set": {"y": 1}}, "multi": true}]})",
+              R"({"ok": 1, "n": 10, "nModified": 10})"));
+}
+
+TEST_F(CappingTest, AReaderWhosePositionIsRemovedLearnsIt) {
+  ASSERT_TRUE(succeeds(R"({"create": "c", "capped": true, "size": 100000})"));
+  fill("c", 5);
+  const bson::Document opened = run(R"({"find": "c", "batchSize": 2})");
+  const int64_t cursor = opened.view().at("cursor.id").toInt64();
+  ASSERT_NE(cursor, 0);
+  ASSERT_TRUE(answers(R"({"delete": "c", "deletes": [{"q": {}, "limit": 0}]})", R"({"n": 5})"));
+  EXPECT_EQ(server.run(bson::doc("getMore", cursor, "collection", "c"))["code"].toInt64(),
+            static_cast<int64_t>(ErrorCode::kCappedPositionLost));
+}
+
 /// Counts the documents that each unit of work removes.
 class Removals final : public storage::WriteObserver {
  public:

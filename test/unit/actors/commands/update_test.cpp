@@ -107,6 +107,25 @@ TEST_F(UpdateTest, FindAndModifyRefusesWhatContradictsItself) {
   EXPECT_EQ(code(R"({"findAndModify": "c", "remove": true, "upsert": true})"), 9);
 }
 
+TEST_F(UpdateTest, FindAndModifyChangesNothingWhenItsFieldsFail) {
+  ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "x": 0, "a": [1, 5]}]})"));
+  const auto failsWith = [&](const std::string& rest) {
+    return code(R"({"findAndModify": "c", "query": {"_id": 1, "a": 5}, )" + rest + "}");
+  };
+  EXPECT_EQ(failsWith(R"("update": {"$set": {"x": 7}}, "fields": {"x": 1, "a": 0})"), 31254);
+  EXPECT_EQ(failsWith(R"("remove": true, "fields": {"x": 1, "a": 0})"), 31254);
+  EXPECT_NE(failsWith(R"("remove": true, "fields": {"v": {"$divide": [1, "$x"]}})"), 0);
+  EXPECT_NE(failsWith(R"("update": {"$set": {"y": 7}}, "fields": {"v": {"$divide": [1, "$x"]}}, "new": true)"), 0);
+  EXPECT_EQ(failsWith(R"("update": {"$set": {"x": 7}}, "fields": {"a.$": 1}, "new": true)"), 2);
+  EXPECT_NE(code(R"({"findAndModify": "c", "query": {"_id": 2, "x": 0}, "update": {"$set": {"y": 7}}, "upsert": true,
+                     "new": true, "fields": {"v": {"$divide": [1, "$x"]}}})"),
+            0);
+  EXPECT_EQ(batch(R"({"find": "c"})"), Lines{R"({ "_id" : 1, "x" : 0, "a" : [ 1, 5 ] })"});
+  EXPECT_TRUE(answers(R"({"findAndModify": "c", "query": {"_id": 1, "a": 5}, "update": {"$set": {"x": 7}},
+                          "fields": {"a.$": 1}})",
+                      R"({"value": {"_id": 1, "a": [5]}})"));
+}
+
 TEST_F(UpdateTest, AValidatorHoldsForUpdatesToo) {
   fill("c", 1);
   ASSERT_TRUE(succeeds(R"({"collMod": "c", "validator": {"x": {"$lt": 5}}})"));

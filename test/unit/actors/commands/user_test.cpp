@@ -1,4 +1,6 @@
 // User commands, log-in by SCRAM, and what users may do.
+#include <functional>
+
 #include "messaging/auth/scram.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
@@ -288,8 +290,9 @@ TEST_F(UserTest, OthersAreShownToThoseWhoMayViewThem) {
 /// Log-ins by SCRAM, step by step as a driver takes them.
 class LoginTest : public UserTest {
  protected:
-  /// The reply to the last step.
-  bson::Document logIn(const std::shared_ptr<Client>& client, const char* user, const char* password) {
+  /// The reply to the last step. `meanwhile`: what happens once the password is proven, before that step.
+  bson::Document logIn(const std::shared_ptr<Client>& client, const char* user, const char* password,
+                       const std::function<void()>& meanwhile = nullptr) {
     auth::ScramClient scram(auth::Mechanism::kScramSha256, user, password, "clientnonce1234567890abc");
     const auto send = [&](const char* command, std::string payload) {
       return server.run(bson::doc(command, 1, "conversationId", 1, "payload", binary(payload)), "admin", client);
@@ -303,6 +306,7 @@ class LoginTest : public UserTest {
     auto answer = send("saslContinue", *proof);
     if (!answer["ok"].truthy()) return answer;
     EXPECT_TRUE(scram.verify(answer["payload"].asBinary().bytes).isOK());
+    if (meanwhile) meanwhile();
     return answer["done"].truthy() ? answer : send("saslContinue", "");
   }
   static bson::Binary binary(std::string_view bytes) { return {bson::kBinaryGeneric, bytes}; }
@@ -333,6 +337,57 @@ TEST_F(LoginTest, ANewPasswordReplacesTheOld) {
   ASSERT_EQ(codeAs(loggedIn("root"), R"({"updateUser": "root", "pwd": "changed"})", "admin"), 0);
   EXPECT_FALSE(logIn(server.connect(), "root", "secret")["ok"].truthy());
   EXPECT_TRUE(logIn(server.connect(), "root", "changed")["ok"].truthy());
+}
+
+TEST_F(LoginTest, APasswordThatIsReplacedMeanwhileProvesNothing) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  ASSERT_EQ(codeAs(root, R"({"createUser": "ann", "pwd": "x", "roles": []})", "admin"), 0);
+  for (const char* change : {R"({"updateUser": "ann", "pwd": "x"})", R"({"updateUser": "ann", "pwd": "y"})"}) {
+    const auto client = server.connect();
+    const auto refused = logIn(client, "ann", "x", [&] { EXPECT_EQ(codeAs(root, change, "admin"), 0); });
+    EXPECT_EQ(refused["code"].toInt64(), 18) << change;
+    EXPECT_FALSE(client->authenticated()) << change;
+  }
+}
+
+TEST_F(LoginTest, AUserWhoIsDroppedMeanwhileIsNotAdmitted) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  ASSERT_EQ(codeAs(root, R"({"createUser": "ann", "pwd": "x", "roles": []})", "admin"), 0);
+  const auto client = server.connect();
+  const auto refused =
+      logIn(client, "ann", "x", [&] { EXPECT_EQ(codeAs(root, R"({"dropUser": "ann"})", "admin"), 0); });
+  EXPECT_EQ(refused["code"].toInt64(), 18);
+  EXPECT_FALSE(client->authenticated());
+}
+
+TEST_F(LoginTest, AUserWhoIsMadeAgainMeanwhileIsAnotherOne) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  const auto make = [&] {
+    EXPECT_EQ(codeAs(root, R"({"createUser": "ann", "pwd": "x", "roles": ["root"]})", "admin"), 0);
+  };
+  make();
+  const auto client = server.connect();
+  const auto refused = logIn(client, "ann", "x", [&] {
+    EXPECT_EQ(codeAs(root, R"({"dropUser": "ann"})", "admin"), 0);
+    make();
+  });
+  EXPECT_EQ(refused["code"].toInt64(), 18);
+  EXPECT_FALSE(client->authenticated());
+}
+
+TEST_F(LoginTest, RolesThatAreGrantedMeanwhileAreTheUsers) {
+  makeRoot();
+  const auto root = loggedIn("root");
+  ASSERT_EQ(codeAs(root, R"({"createUser": "ann", "pwd": "x", "roles": []})", "admin"), 0);
+  const auto client = server.connect();
+  const auto admitted = logIn(client, "ann", "x", [&] {
+    EXPECT_EQ(codeAs(root, R"({"grantRolesToUser": "ann", "roles": ["root"]})", "admin"), 0);
+  });
+  EXPECT_TRUE(admitted["done"].truthy());
+  EXPECT_EQ(codeAs(client, R"({"find": "c"})"), 0);
 }
 
 TEST_F(LoginTest, FewerMechanismsTakeTheirCredentialsAway) {
