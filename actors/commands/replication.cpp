@@ -15,6 +15,7 @@
 #include "actors/server/write_concern.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "actors/storage/interruptible_wait.hpp"
+#include "actors/transport/links.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "state_machines/replication/topology_messages.hpp"
 #include "storage/oplog/oplog_collection.hpp"
@@ -32,10 +33,13 @@ constexpr Duration kPatience = std::chrono::seconds(30);
 
 Status notReplicated() { return {ErrorCode::kNoReplicationEnabled, "not running with --replSet"}; }
 Status notInitiated() { return {ErrorCode::kNotYetInitialized, "no replset config has been received"}; }
-/// Of a set that does not name it, a node knows nothing that is still true.
-Status notMember() {
+/// Of a set that does not name it, a node knows nothing that is still true. It may have been given another name.
+Status notMember(const Membership& membership, const ReplicaSetConfig& config) {
   using replication::MemberState;
-  return {ErrorCode::kInvalidReplicaSetConfig, "Our replica set config is invalid or we are not a member of it",
+  std::string text = "Our replica set config is invalid or we are not a member of it: this node is called " +
+                     membership.self() + " (--nodeName), and the config names ";
+  for (size_t i = 0; i < config.members.size(); ++i) text += (i > 0 ? ", " : "") + config.members[i].host;
+  return {ErrorCode::kInvalidReplicaSetConfig, std::move(text),
           bson::doc("state", static_cast<int32_t>(MemberState::kRemoved), "stateStr",
                     machines::EnumNames<MemberState>::name(MemberState::kRemoved))};
 }
@@ -62,11 +66,12 @@ Task<Status> getStatus(Request& request) {
   if (!server.membership) co_return notReplicated();
   const auto view = server.membership->view();
   if (!view->config()) co_return notInitiated();
-  if (view->state() == replication::MemberState::kRemoved) co_return notMember();
+  if (view->state() == replication::MemberState::kRemoved) co_return notMember(*server.membership, *view->config());
   const Environment& environment = server.node.environment();
   const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(environment.now() - server.startedAt).count();
+  const auto linkErrors = [&server](const replication::NodeName& host) { return link::linkError(server.node, host); };
   replication::appendStatus(request.reply(), *server.membership, *view, server.progress->times(),
-                            server.progress->dates(), environment.wallNow(), uptime);
+                            server.progress->dates(), environment.wallNow(), uptime, linkErrors);
   request.reply().append("lastStableRecoveryTimestamp", server.engine.lastCheckpointTimestamp());
   if (view->state() == replication::MemberState::kStartup2 || request.flag("initialSync"))
     if (auto sync = server.membership->syncStatus()->toBson({wallMillis(server)}); !sync.empty())

@@ -12,6 +12,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
+#include "actors/transport/links.hpp"
 
 namespace troupe::commands {
 
@@ -58,7 +59,7 @@ Task<LogWindows> askLogWindows(Node& node, std::vector<std::string> members) {
 /// The state of a member: this node's own, or the newest that another one has told.
 struct Known {
   MemberState state = MemberState::kUnknown;
-  bool isAlive = false;
+  bool isUp = false;
   OpTime applied;
   std::string source, message;
   std::optional<double> pingMillis;
@@ -66,20 +67,22 @@ struct Known {
 
 Known knownOfSelf(const server::ServerContext& server, const ReplicaView& view) {
   return {.state = view.state(),
-          .isAlive = true,
+          .isUp = true,
           .applied = server.progress->applied(),
           .source = server.membership->syncSource()};
 }
 
-Known knownOfOther(const std::string& host, const ReplicaView& view, const replication::Positions& positions) {
+Known knownOfOther(const server::ServerContext& server, const std::string& host, const ReplicaView& view,
+                   const replication::Positions& positions) {
   const auto& others = view.topology.memory.members;
   const auto other = std::find_if(others.begin(), others.end(), [&](const auto& one) { return one.host == host; });
   if (other == others.end()) return {};
+  const auto linkErrors = [&server](const std::string& peer) { return link::linkError(server.node, peer); };
   Known known{.state = other->isAlive() ? other->state : MemberState::kDown,
-              .isAlive = other->isAlive(),
+              .isUp = other->isUp(),
               .applied = other->applied,
-              .source = other->isAlive() ? other->source : std::string(),
-              .message = std::string(replication::messageFor(*other))};
+              .source = other->isUp() ? other->source : std::string(),
+              .message = replication::messageFor(*other, linkErrors)};
   // The primary hears of positions sooner than heartbeats tell them.
   if (const auto at = positions.find(host); at != positions.end())
     known.applied = std::max(known.applied, at->second.applied);
@@ -113,7 +116,7 @@ bson::Document timeOf(const OpTime& at) {
 void appendMember(bson::Builder& out, const MemberConfig& config, const Known& known, bool isSelf, const OpTime& head,
                   const LogWindows& windows, const EntryDates& dates) {
   out.append("name", config.host).append("id", config.id).append("self", isSelf);
-  out.append("state", machines::EnumNames<MemberState>::name(known.state)).append("health", known.isAlive ? 1 : 0);
+  out.append("state", machines::EnumNames<MemberState>::name(known.state)).append("health", known.isUp ? 1 : 0);
   out.append("votes", config.votes).append("priority", config.priority).append("hidden", config.hidden);
   out.append("arbiter", config.arbiterOnly).append("delaySeconds", config.secondaryDelaySecs);
   out.append("syncSource", known.source).append("applied", timeOf(known.applied));
@@ -152,7 +155,7 @@ Task<bson::Document> pictureOfSet(server::ServerContext& server) {
     std::map<std::string, Known> known;
     for (const MemberConfig& member : config->members)
       known[member.host] =
-          member.host == self ? knownOfSelf(server, *view) : knownOfOther(member.host, *view, positions);
+          member.host == self ? knownOfSelf(server, *view) : knownOfOther(server, member.host, *view, positions);
     const OpTime head = headOf(known, view->primary());
     if (head > server.progress->applied())
       server.progress->dates().noteHeard(head.timestamp, {server::wallMillis(server)});

@@ -282,7 +282,9 @@ void OplogFetcher::logChange(const Snapshot<Fetching>& now) {
   using enum Fetching::Phase;
   switch (is.phase) {
     case kFetching: return log(kChosen, bson::doc("syncSource", is.source));
-    case kTooStale: return log(kTooStaleToCatchUp, bson::doc("meaning", meaning));
+    case kTooStale:  // again after each probe of a source
+      if (!before_.document.maintenance) log(kTooStaleToCatchUp, bson::doc("meaning", meaning));
+      return;
     case kDiverged: return log(kHasDiverged, bson::doc("syncSource", is.source, "error", why_));
     case kNeedsInitialSync:
       return log(is.own == OpTime() ? kCopiesAtFirst : kCopiesAnew, bson::doc("syncSource", is.source));

@@ -60,9 +60,13 @@ void appendState(bson::Builder& reply, MemberState state) {
   reply.append("stateStr", state == MemberState::kDown ? std::string_view("(not reachable/healthy)") : name);
 }
 
-void appendOpTimes(bson::Builder& reply, const MemberConfig& member, const Position& at, const EntryDates& dates) {
+/// No dates for a member that is not there and of which nothing is known: they would be of 1970. Shells count on them
+/// where a member is well.
+void appendOpTimes(bson::Builder& reply, const MemberConfig& member, const Position& at, const EntryDates& dates,
+                   bool isUp) {
   if (member.arbiterOnly) return;
   reply.append("optime", shownOpTime(at.applied)).append("optimeDurable", shownOpTime(at.durable));
+  if (!isUp && at.applied == OpTime{}) return;
   reply.append("optimeDate", dates.of(at.applied)).append("optimeDurableDate", dates.of(at.durable));
 }
 
@@ -82,8 +86,10 @@ void appendElection(bson::Builder& reply, bson::Date at) {
   reply.append("electionTime", electionTimeOf(at)).append("electionDate", at);
 }
 
-/// A member without a source falls behind, and that is all that its state would not say.
-std::string_view infoFor(MemberState state, const NodeName& source) {
+/// What its state would not say of a member that falls behind.
+std::string_view infoFor(const ReplicaView& view, const NodeName& source) {
+  const MemberState state = view.state();
+  if (view.topology.memory.tooStale && state == MemberState::kRecovering) return "too stale to catch up: see resync";
   const bool fetches = state == MemberState::kSecondary || state == MemberState::kRecovering;
   return fetches && source.empty() ? "could not find member to sync from" : "";
 }
@@ -93,9 +99,9 @@ void appendMyself(bson::Builder& reply, const MemberConfig& member, const Replic
   reply.append("health", 1.0);
   appendState(reply, view.state());
   reply.append("uptime", uptimeSecs);
-  appendOpTimes(reply, member, {view.topology.memory.applied, view.topology.memory.durable}, dates);
+  appendOpTimes(reply, member, {view.topology.memory.applied, view.topology.memory.durable}, dates, true);
   appendSource(reply, *view.config(), source);
-  reply.append("infoMessage", infoFor(view.state(), source));
+  reply.append("infoMessage", infoFor(view, source));
   if (view.state() == MemberState::kPrimary) appendElection(reply, view.topology.memory.electedAt);
   const ConfigVersion config = view.config()->configVersion();
   appendConfigVersion(reply, config);
@@ -104,18 +110,18 @@ void appendMyself(bson::Builder& reply, const MemberConfig& member, const Replic
 }
 
 void appendOther(bson::Builder& reply, const MemberConfig& config, const MemberView& member, const ReplicaView& view,
-                 WallTime now, const EntryDates& dates) {
+                 WallTime now, const EntryDates& dates, const LinkErrors& linkErrors) {
   const auto contact = view.contacts.find(member.host);
   const Contact times = contact == view.contacts.end() ? Contact{} : contact->second;
-  reply.append("health", member.isAlive() ? 1.0 : 0.0);
+  reply.append("health", member.isUp() ? 1.0 : 0.0);
   appendState(reply, stateFor(member));
   const bool known = times.upSince != WallTime{};
-  reply.append("uptime", member.isAlive() && known ? seconds(now - times.upSince) : int64_t{0});
-  appendOpTimes(reply, config, {member.applied, member.durable}, dates);
+  reply.append("uptime", member.isUp() && known ? seconds(now - times.upSince) : int64_t{0});
+  appendOpTimes(reply, config, {member.applied, member.durable}, dates, member.isUp());
   reply.append("lastHeartbeat", bson::Date{millis(times.sentTo)});
   reply.append("lastHeartbeatRecv", bson::Date{millis(times.receivedFrom)});
   reply.append("pingMs", std::chrono::duration_cast<std::chrono::milliseconds>(times.roundTrip).count());
-  reply.append("lastHeartbeatMessage", messageFor(member));
+  reply.append("lastHeartbeatMessage", messageFor(member, linkErrors));
   appendSource(reply, *view.config(), member.source);
   reply.append("infoMessage", "");
   if (stateFor(member) == MemberState::kPrimary) appendElection(reply, member.electedAt);
@@ -123,7 +129,7 @@ void appendOther(bson::Builder& reply, const MemberConfig& config, const MemberV
 }
 
 void appendMembers(bson::Builder& reply, const ReplicaView& view, const NodeName& source, WallTime now,
-                   int64_t uptimeSecs, const EntryDates& dates) {
+                   int64_t uptimeSecs, const EntryDates& dates, const LinkErrors& linkErrors) {
   const auto& topology = view.topology;
   reply.openArray("members");
   for (const MemberConfig& member : view.config()->members) {
@@ -131,7 +137,7 @@ void appendMembers(bson::Builder& reply, const ReplicaView& view, const NodeName
     const auto& others = topology.memory.members;
     const auto other = std::find_if(others.begin(), others.end(), [&](const auto& m) { return m.host == member.host; });
     if (member.host == topology.document.self) appendMyself(reply, member, view, source, uptimeSecs, dates);
-    else if (other != others.end()) appendOther(reply, member, *other, view, now, dates);
+    else if (other != others.end()) appendOther(reply, member, *other, view, now, dates, linkErrors);
     reply.close();
   }
   reply.close();
@@ -147,12 +153,22 @@ void appendOptimes(bson::Builder& reply, const ReplicationProgress::Times& times
   reply.close();
 }
 
+/// What is known of a member that is not up, without the reason.
+std::string_view absenceOf(const MemberView& member) {
+  if (!member.isAlive()) return "no sign of life within the election timeout";
+  return member.state == MemberState::kDown ? "no connection" : "not heard of yet";
+}
+
 }  // namespace
 
 /// A refusal comes first: the member may have begun to refuse before its last sign of life expires.
-std::string_view messageFor(const MemberView& member) {
+std::string messageFor(const MemberView& member, const LinkErrors& linkErrors) {
   if (!member.refusal.empty()) return member.refusal;
-  return member.isAlive() ? "" : "no sign of life within the election timeout";
+  if (member.isUp()) return "";
+  std::string message(absenceOf(member));
+  if (!linkErrors) return message;
+  if (const std::string why = linkErrors(member.host); !why.empty()) message += ": " + why;
+  return message;
 }
 
 Duration applyDelayOf(const ReplicaView& view) {
@@ -212,7 +228,8 @@ bson::Document shownConfig(const ReplicaSetConfig& config) {
 }
 
 void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view,
-                  const ReplicationProgress::Times& times, const EntryDates& dates, WallTime now, int64_t uptimeSecs) {
+                  const ReplicationProgress::Times& times, const EntryDates& dates, WallTime now, int64_t uptimeSecs,
+                  const LinkErrors& linkErrors) {
   const auto& memory = view.topology.memory;
   const ReplicaSetConfig& config = *view.config();
   reply.append("set", membership.setName()).append("date", bson::Date{millis(now)});
@@ -231,7 +248,7 @@ void appendStatus(bson::Builder& reply, const Membership& membership, const Repl
     reply.append("lastElectionDate", memory.electedAt).append("electionTerm", memory.term);
     reply.append("electionTimeoutMillis", Millis(config.settings.electionTimeoutMillis).count()).close();
   }
-  appendMembers(reply, view, source, now, uptimeSecs, dates);
+  appendMembers(reply, view, source, now, uptimeSecs, dates, linkErrors);
 }
 
 }  // namespace troupe::replication

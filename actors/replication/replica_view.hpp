@@ -95,8 +95,11 @@ class Membership final : public storage::NodeState {
   const std::shared_ptr<SyncStatus> syncStatus_ = std::make_shared<SyncStatus>();
 };
 
+/// Why there is no link to a member; empty: there is one, or nothing is known. Null: never known.
+using LinkErrors = std::function<std::string(const NodeName&)>;
+
 /// Why another member is not there, or takes part in nothing; empty: nothing is known against it.
-std::string_view messageFor(const MemberView& member);
+std::string messageFor(const MemberView& member, const LinkErrors& linkErrors = {});
 
 /// By how much this member applies the log later than it could: its secondaryDelaySecs. One that was removed from its
 /// set stays as it is, and applies nothing more (Duration::max()): that is how the data of a delayed member are saved
@@ -117,6 +120,7 @@ void appendHello(bson::Builder& reply, const Membership& membership, const Repli
 bson::Document shownConfig(const ReplicaSetConfig& config);
 /// replSetGetStatus.
 void appendStatus(bson::Builder& reply, const Membership& membership, const ReplicaView& view,
-                  const ReplicationProgress::Times& times, const EntryDates& dates, WallTime now, int64_t uptimeSecs);
+                  const ReplicationProgress::Times& times, const EntryDates& dates, WallTime now, int64_t uptimeSecs,
+                  const LinkErrors& linkErrors = {});
 
 }  // namespace troupe::replication

@@ -34,6 +34,17 @@ std::optional<OpenCommand> commandOf(const Topology::Event& event) {
   return std::nullopt;
 }
 
+/// The hosts of the config that a command brings.
+std::vector<NodeName> hostsIn(const Topology::Event& event) {
+  const ReplicaSetConfig* config = nullptr;
+  if (const auto* initiate = std::get_if<Initiate>(&event)) config = &initiate->config;
+  if (const auto* reconfig = std::get_if<Reconfig>(&event)) config = &reconfig->config;
+  std::vector<NodeName> hosts;
+  if (!config) return hosts;
+  for (const MemberConfig& member : config->members) hosts.push_back(member.host);
+  return hosts;
+}
+
 /// The state that clients see: its changes wake waiting hellos.
 bool looksTheSame(const ReplicaView& a, const ReplicaView& b) {
   return a.state() == b.state() && a.isWritable() == b.isWritable() && a.primary() == b.primary() &&
@@ -225,7 +236,8 @@ bson::Document TopologyActor::describe() const {
 }
 
 void TopologyActor::unanswered(const Event& event, Context asker) {
-  if (const auto command = commandOf(event)) open_.insert_or_assign(*command, std::move(asker));
+  if (const auto command = commandOf(event))
+    open_.insert_or_assign(*command, Open{std::move(asker), hostsIn(event), {}});
   else if (std::holds_alternative<VoteRequest>(event) || std::holds_alternative<HeartbeatRequest>(event))
     messageAsker_ = std::move(asker);
 }
@@ -310,11 +322,32 @@ std::optional<Topology::Event> TopologyActor::done(const InstallConfig& action) 
 std::optional<Topology::Event> TopologyActor::done(const Conclude& outcome) {
   const auto found = open_.find(outcome.command);
   if (found == open_.end()) return {};
-  Context asker = std::move(found->second);
+  Open open = std::move(found->second);
   open_.erase(found);
-  if (outcome.outcome.isOK()) asker.reply(local(Done{}));
-  else asker.fail(outcome.outcome);
+  if (outcome.outcome.isOK()) open.asker.reply(local(Done{}));
+  else open.asker.fail(withLinkErrors(outcome.outcome, open));
   return {};
+}
+
+/// While their links are there: those to hosts that are in no config close with the end of the command.
+void TopologyActor::noteLinkErrors() {
+  if (!parts_.linkErrors) return;
+  for (auto& [command, open] : open_) {
+    for (const NodeName& host : open.hosts) {
+      std::string why = parts_.linkErrors(host);
+      if (why.empty()) open.linkErrors.erase(host);
+      else open.linkErrors.insert_or_assign(host, std::move(why));
+    }
+  }
+}
+
+/// Members that do not answer may be there, and refuse the link or be refused by it.
+Status TopologyActor::withLinkErrors(const Status& outcome, const Open& open) {
+  const bool isSilence = outcome == ErrorCode::kNodeNotFound || outcome == ErrorCode::kHostUnreachable;
+  if (!isSilence || open.linkErrors.empty()) return outcome;
+  std::string text = outcome.reason();
+  for (const auto& [host, why] : open.linkErrors) text += "; no link to " + host + ": " + why;
+  return {outcome.code(), std::move(text)};
 }
 
 void TopologyActor::heardFrom(const Envelope& envelope) {
@@ -327,7 +360,8 @@ void TopologyActor::heardFrom(const Envelope& envelope) {
   watchMember(from);
   Contact& contact = contacts_[from];
   contact.receivedFrom = environment().wallNow();
-  if (!hears(snapshot(), from)) contact.upSince = contact.receivedFrom;
+  // Others may have told of it before.
+  if (contact.upSince == WallTime{} || !hears(snapshot(), from)) contact.upSince = contact.receivedFrom;
   noteRoundTrip(envelope, contact);
 }
 

@@ -71,6 +71,8 @@ struct TopologyParts {
   std::function<void(const Snapshot<Topology>&)> adopted;
   /// The nodes it talks with, for the links; in effect when the call returns. May be null.
   std::function<void(std::vector<NodeName>)> setPeers;
+  /// Why there is no link to a member. May be null.
+  LinkErrors linkErrors;
   /// After each transition: for simulations. May be null.
   std::function<void(const Snapshot<Topology>&, const machines::Outcome<Topology>&)> observe;
 };
@@ -97,6 +99,7 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   }
   void unanswered(const Event& event, Context asker) override;
   void adopted() override {
+    noteLinkErrors();
     updatePeers();
     if (parts_.adopted) parts_.adopted(snapshot());
   }
@@ -133,13 +136,22 @@ class TopologyActor final : public machines::MachineHost<Topology> {
   void watchMember(const NodeName& host);
   void lost(const Down& down);
   void updatePeers();
+  void noteLinkErrors();
   void forgetCallers(const std::set<NodeName>& members);
   void publish(const std::string& why = {});
   void reportRefusals(const ReplicaView& next) const;
   void reportReach(const ReplicaView& next);
 
   TopologyParts parts_;
-  std::map<OpenCommand, Context> open_;
+  /// A command that is concluded later.
+  struct Open {
+    Context asker;
+    std::vector<NodeName> hosts;                 ///< of the config that it brings
+    std::map<NodeName, std::string> linkErrors;  ///< of these hosts
+  };
+  static Status withLinkErrors(const Status& outcome, const Open& open);
+
+  std::map<OpenCommand, Open> open_;
   std::optional<Context> messageAsker_;     ///< asker of a member's message, until its transition has ended
   Snapshot<Topology> before_;               ///< the last transition
   std::map<NodeName, Contact> contacts_;    ///< of peers

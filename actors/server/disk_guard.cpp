@@ -8,10 +8,17 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kUsualReserve = 512 * kMiB;
+/// Three files of the engine's journal, which a start needs beside those that are there.
+constexpr int64_t kJournal = 96 * kMiB;
 /// The disk is measured this many times while writers fill a space as large as the reserve, so that their writes since
 /// the last measurement are only a small part of it.
 constexpr int64_t kLooksInAReserve = 16;
 constexpr int64_t kLookAtLeastEvery = 32 * kMiB;
+
+/// A tenth of a small disk is less than the next file of the journal.
+int64_t reserveFitting(int64_t disk) {
+  return std::max(std::min(kUsualReserve, disk / 10), std::min(kJournal, disk / 3));
+}
 
 /// Set below the threshold, and cleared a quarter of it above: no flicker at the edge.
 bool isBelow(int64_t left, int64_t threshold, bool before) {
@@ -33,7 +40,7 @@ void DiskGuard::look() {
     return;
   }
   const int64_t configured = reserveMB_.load(std::memory_order_relaxed);
-  const int64_t reserve = configured < 0 ? std::min(kUsualReserve, space->total / 10) : configured * kMiB;
+  const int64_t reserve = configured < 0 ? reserveFitting(space->total) : configured * kMiB;
   // Dirty cache is what the next checkpoint writes. Until then the journal, which holds the same data, keeps its space.
   const int64_t unwritten = reserve > 0 ? engine_.statistics().cacheBytesDirty : 0;
   lookAfter_.store(std::clamp(reserve / kLooksInAReserve, int64_t{1} << 16, kLookAtLeastEvery),

@@ -21,8 +21,8 @@ namespace troupe::server {
 /// time. Any thread.
 class DiskGuard {
  public:
-  /// `reserveMB`: the space to keep free, in MiB; below zero: the smaller of 512 MiB and a tenth of the disk. 0 never
-  /// refuses.
+  /// `reserveMB`: the space to keep free, in MiB; below zero: the smaller of 512 MiB and a tenth of the disk, and on
+  /// a small one enough for the journal, up to a third of the disk. 0 never refuses.
   DiskGuard(const Environment& environment, storage::Engine& engine, std::string directory,
             const std::atomic<int64_t>& reserveMB, log::Log& log)
       : environment_(environment),

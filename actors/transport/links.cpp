@@ -7,6 +7,11 @@ namespace {
 constexpr size_t kAcceptedNames = 1000;
 }  // namespace
 
+std::string linkError(const Node& node, const std::string& peer) {
+  const auto row = node.registry().row(std::string(kLinksPath) + "/" + peer);
+  return row ? row->lastError : std::string();
+}
+
 Links::Links(Node& node, LinkSettings settings) : node_(node), settings_(std::move(settings)) {}
 
 Identity Links::identity() const { return {node_.name(), settings_.key, settings_.largestFrame}; }

@@ -50,6 +50,9 @@ struct IncomingConnection {
   server::ConnectionGate::Place place = {};  ///< kept as long as the connection
 };
 
+/// Why the link that the node opens to that peer is not open; empty: it is, or there is none. Thread-safe.
+std::string linkError(const Node& node, const std::string& peer);
+
 /// One end of a link as metrics show it.
 struct LinkFigures {
   std::string peer;

@@ -166,7 +166,8 @@ struct Fetching : machines::Machine<Fetching> {
        {Phase::kFetching, "fetching", "it fetches the source's log as it grows"},
        {Phase::kEnding, "ending", "the fetch was told to end and has not yet"},
        {Phase::kDiverged, "diverged", "its newest entry is not in the source's log: it is rolled back"},
-       {Phase::kTooStale, "too stale", "every source has forgotten what it would need next: it waits for an operator"},
+       {Phase::kTooStale, "too stale",
+        "every source has forgotten what it would need next: it waits for an operator: `resync`"},
        {Phase::kNeedsInitialSync, "needs initial sync",
         "it copies the data of another member: it has none, or was too stale"}});
 

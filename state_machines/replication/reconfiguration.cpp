@@ -34,9 +34,11 @@ void install(Turn& t, ReplicaSetConfig config) {
   t.mem.inUseFrom.reset();
   rebuildViews(t);
   t.perform(InstallConfig{t.config()});
-  t.why = fmt::format("config version {} was installed", t.config().version);
+  t.why = t.self() ? fmt::format("config version {} was installed", t.config().version)
+                   : fmt::format("the new config, version {}, does not name it", t.config().version);
   if (t.isStanding()) giveUp(t, "the config has changed");
   else if (!t.isLeading()) settle(t);
+  else if (!t.self()) stepDown(t, t.why);
   else if (!isElectableIn(t.config(), t.doc.self)) stepDown(t, "it is not electable in the new config");
   sendHeartbeats(t);
 }
@@ -63,10 +65,13 @@ bool majorityHoldsData(const Turn& t) {
   return holders >= t.config().writeMajority();
 }
 
+Status notNamed(const NodeName& self) {
+  return {ErrorCode::kNewReplicaSetConfigurationIncompatible,
+          fmt::format("no member of the new config is this node, {}", self)};
+}
+
 Status checkPlaceIn(const ReplicaSetConfig& config, const NodeName& self) {
-  if (!config.has(self))
-    return Status(ErrorCode::kNewReplicaSetConfigurationIncompatible,
-                  fmt::format("no member of the new config is this node, {}", self));
+  if (!config.has(self)) return notNamed(self);
   if (!isElectableIn(config, self))
     return Status(ErrorCode::kNodeNotElectable,
                   fmt::format("this node, {}, could not be elected in the new config", self));
@@ -179,6 +184,13 @@ int64_t versionAfter(const ReplicaSetConfig& config) {
   return std::min(config.version, ReplicaSetConfig::kMaxVersion) + 1;
 }
 
+/// By force a node may lose its candidacy, but not its place: a mistyped host would take away the last member that is
+/// left. It may be named as it is called now, or as its present config calls it.
+Status checkPlaceByForce(const ReplicaSetConfig& next, const Reconfig& command, const NodeName& self) {
+  if (next.has(self) || next.has(command.self)) return Status::OK();
+  return notNamed(command.self.empty() ? self : command.self);
+}
+
 /// On a node of any role, since the operator decides: for sets that have lost their majority.
 void reconfigByForce(Turn& t, const Reconfig& command, ReplicaSetConfig next) {
   next.term = ConfigVersion::kNoTerm;
@@ -277,7 +289,7 @@ void onReconfig(Turn& t, const Reconfig& command) {
   else if (t.mem.change) return t.refuse(ErrorCode::kConfigurationInProgress, "another replSetReconfig is running");
   Status fits = next.validate();
   if (fits.isOK()) fits = checkSuccessor(t.config(), next, command.force);
-  if (fits.isOK() && !command.force) fits = checkPlaceIn(next, t.doc.self);
+  if (fits.isOK()) fits = command.force ? checkPlaceByForce(next, command, t.doc.self) : checkPlaceIn(next, t.doc.self);
   if (!fits.isOK()) return t.refuse(fits.code(), fits.reason());
   if (command.force) return reconfigByForce(t, command, std::move(next));
   t.answering = OpenCommand::kReconfig;

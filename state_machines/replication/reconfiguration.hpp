@@ -21,7 +21,7 @@ void onOwnData(Turn& t, const OwnData& report);
 /// of this primary, and it differs by one voter at most: so no two majorities of configs in use are without a common
 /// member. Members that it adds are asked first: it fails at once if one of them refuses, being of another set or
 /// having data of its own, and later, with NodeNotFound, if fewer than a majority of the new voters are there: such a
-/// set would have no primary.
+/// set would have no primary. With force, all that is asked of a config besides being valid is that it names this node.
 void onReconfig(Turn& t, const Reconfig& command);
 /// While new members are asked: asks them, also again.
 void askNewMembers(Turn& t);

@@ -39,6 +39,9 @@ struct MemberView {
   std::string refusal;   ///< why its last answer refused this node's heartbeat; empty: it did not, or nothing is there
 
   bool isAlive() const { return !heard.empty(); }
+  /// It is well, as far as is known: others may have heard of it within the election timeout although the connection to
+  /// it is lost, and a primary counts members as there before it has heard of them.
+  bool isUp() const { return isAlive() && state != MemberState::kDown && state != MemberState::kUnknown; }
   bool operator==(const MemberView&) const = default;
 };
 

@@ -22,7 +22,8 @@ Status openFailure(int code, const std::string& text, bool reportsDamage, const 
     return {ErrorCode::kDBPathInUse, directory + " is in use by another process; stop it or choose another directory"};
   }
   if (code == ENOSPC || mentions(cause, std::strerror(ENOSPC))) {
-    return {ErrorCode::kOutOfDiskSpace, "no space left for " + directory + "; free some space and start again"};
+    return {ErrorCode::kOutOfDiskSpace,
+            "no space left for " + directory + "; free some space, about 100 MiB for the journal, and start again"};
   }
   if (code == EACCES || code == EPERM || mentions(cause, std::strerror(EACCES))) {
     return {ErrorCode::kUnauthorized, directory + " may not be written; give the server's user that right: " + cause};

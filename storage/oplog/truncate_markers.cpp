@@ -140,9 +140,10 @@ size_t TruncateMarkers::size() const {
 bson::Document TruncateMarkers::describe() const {
   const std::lock_guard lock(mutex_);
   bson::Builder out;
-  out.openArray("markers");
-  for (const TruncateMarker& marker : markers_) out.push(describeMarker(marker));
-  out.close().append("partial", describeMarker(partial_));
+  out.append("count", static_cast<int64_t>(markers_.size()));
+  if (!markers_.empty())
+    out.append("first", describeMarker(markers_.front())).append("last", describeMarker(markers_.back()));
+  out.append("partial", describeMarker(partial_));
   out.append("totalRecords", records_).append("totalBytes", bytes_);
   return out.finish();
 }

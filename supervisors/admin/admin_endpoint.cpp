@@ -15,6 +15,7 @@
 #include "actors/server/user_store.hpp"
 #include "actors/transport/run_command.hpp"
 #include "messaging/log/line_limit.hpp"
+#include "supervisors/admin/readiness.hpp"
 #include "supervisors/metrics/link_metrics.hpp"
 #include "supervisors/metrics/node_metrics.hpp"
 #include "supervisors/metrics/replica_metrics.hpp"
@@ -94,12 +95,7 @@ AdminSources sourcesOf(server::ServerContext* server, std::shared_ptr<const link
   };
   sources.sessionCount = [server] { return server->sessions.size(); };
   sources.killSession = [server](std::string_view id) { commands::killSessionsOfId(*server, id); };
-  sources.ready = [server] {
-    const auto listener = server->node.registry().row("/node/front/listener");
-    if (listener && listener->phase == "listening") return Status::OK();
-    return Status(ErrorCode::kHostUnreachable,
-                  listener ? "the listener is " + listener->phase : "the listener has not started");
-  };
+  sources.ready = [server] { return readinessOf(server->node, server->membership); };
   sources.run = [server](std::string user, bson::Document command) {
     return runHere(server, std::move(user), std::move(command));
   };

@@ -62,6 +62,17 @@ void logState(server::ServerContext& server, bool led, const replication::Replic
   (server.log.*write)(Component::kReplication, 21358, "topology", "Replica set state", attributes.finish());
 }
 
+/// Once, when it becomes so: its name may have changed, or the config.
+void logRemoval(server::ServerContext& server, bool& removed, const replication::ReplicaView& now) {
+  const bool isRemoved = now.config() && now.state() == replication::MemberState::kRemoved;
+  if (std::exchange(removed, isRemoved) || !isRemoved) return;
+  std::vector<std::string> members;
+  for (const replication::MemberConfig& member : now.config()->members) members.push_back(member.host);
+  server.log.warning(Component::kReplication, 21289, "topology",
+                     "The config of the replica set does not name this node: it is REMOVED",
+                     bson::doc("nodeName", server.membership->self(), "members", members));
+}
+
 void logReach(server::ServerContext& server, const replication::NodeName& host, bool isUp) {
   if (isUp)
     return server.log.info(Component::kReplication, 21285, "topology", "A member is up", bson::doc("host", host));
@@ -104,12 +115,13 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
   const auto role = std::make_shared<DataRole>(
       server, transition, [builds = &following.builds] { builds->forgetAll(); },  // the new primary discards them
       options.failed);
-  topology.changed = [&server, &options, role, led = false](const replication::ReplicaView& now,
-                                                            const std::string& why) mutable {
+  topology.changed = [&server, &options, role, led = false, removed = false](const replication::ReplicaView& now,
+                                                                             const std::string& why) mutable {
     role->placeChanged(now);
     server.hello.bump();
     tellServices(server.node, options.services, now);
     logState(server, std::exchange(led, leads(now.topology.memory.phase)), now, why);
+    logRemoval(server, removed, now);
   };
   // Its source may have frozen: no connection tells.
   topology.membersChanged = [role](const replication::ReplicaView& now) { role->placeChanged(now); };
@@ -117,6 +129,7 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
     logRefusal(server, host, refusal);
   };
   topology.reachChanged = [&server](const replication::NodeName& host, bool isUp) { logReach(server, host, isUp); };
+  topology.linkErrors = [&server](const replication::NodeName& host) { return link::linkError(server.node, host); };
   topology.configChanged = [&server](const auto& before, const auto& now) { logConfig(server, before, now); };
   topology.holdsData = [&server, told = false]() mutable {
     const bool held = holdsData(server);

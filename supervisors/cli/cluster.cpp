@@ -77,6 +77,23 @@ int conclude(const ClusterOptions& options, const LocalCluster& cluster, const s
   return kExitDone;
 }
 
+/// For people: that the command lives, and what it waits for.
+LocalCluster::Told tellStates(const ClusterOptions& options) {
+  if (options.json || !isTerminal(STDERR_FILENO)) return nullptr;
+  return [](const std::string& states) { std::cerr << "waiting; " << states << std::endl; };
+}
+
+/// A member that is RECOVERING may be so until an operator helps it.
+void adviseOn(int64_t number, const LocalCluster& cluster) {
+  const auto reports = cluster.report();
+  const MemberReport& member = reports[static_cast<size_t>(number) - 1];
+  if (!member.is("RECOVERING")) return;
+  std::cerr << fmt::format(
+      "Member {} runs, and is RECOVERING: in maintenance, or too stale to catch up; see \"A stale member\" of "
+      "docs/operators/disaster-recovery.md\n",
+      number);
+}
+
 int start(const ClusterOptions& options) {
   LocalCluster::Wishes wishes;
   if (options.given->given("--members")) wishes.members = options.members;
@@ -84,7 +101,8 @@ int start(const ClusterOptions& options) {
   if (options.given->given("--oplogSize")) wishes.oplogSizeMB = options.oplogSizeMB;
   auto cluster = LocalCluster::openOrMake(options.folder, wishes);
   if (!cluster.isOK()) return complain(cluster.status());
-  if (const Status started = cluster->start(); !started.isOK()) return complain(started);
+  if (const Status started = cluster->start([] { return true; }, tellStates(options)); !started.isOK())
+    return complain(started);
   return show(options, *cluster);
 }
 
@@ -106,7 +124,11 @@ int killMember(const ClusterOptions& options, LocalCluster& cluster) {
 }
 
 int restartMember(const ClusterOptions& options, LocalCluster& cluster) {
-  if (const Status done = cluster.restart(options.member); !done.isOK()) return complain(done);
+  if (const Status done = cluster.restart(
+          options.member, [] { return true; }, tellStates(options));
+      !done.isOK())
+    return complain(done);
+  adviseOn(options.member, cluster);
   return show(options, cluster);
 }
 

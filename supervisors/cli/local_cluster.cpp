@@ -21,6 +21,7 @@ using Reports = std::vector<MemberReport>;
 
 constexpr auto kToAnswer = std::chrono::minutes(2);  // a recovery from the log may take a while
 constexpr auto kToBeReady = std::chrono::minutes(5);
+constexpr auto kToReport = std::chrono::seconds(5);  // a member that hangs must not hide the others
 constexpr auto kToEnd = std::chrono::minutes(1);
 constexpr auto kBetweenLooks = std::chrono::milliseconds(100);
 
@@ -28,11 +29,12 @@ constexpr uint16_t kToAdminPort = 1000;  ///< from the first port of a set: 2701
 constexpr double kSmallestCacheGB = 0.25, kLargestCacheGB = 1;
 constexpr const char* kSet = "rs0";
 
-StatusWith<client::Connection> connect(const ClusterMember& member) {
+StatusWith<client::Connection> connect(const ClusterMember& member,
+                                       std::chrono::milliseconds patience = std::chrono::seconds(20)) {
   client::Target target;
   target.port = static_cast<uint16_t>(member.port);
   target.connectTimeoutMs = 2000;
-  target.socketTimeoutMs = 20'000;
+  target.socketTimeoutMs = patience.count();
   target.appName = "troupe cluster";
   return client::Connection::open(target);
 }
@@ -93,6 +95,10 @@ Status checkWishes(const LocalCluster::Wishes& wishes, const ClusterPlan& plan, 
     return refuse(fmt::format("{} members", plan.members.size()));
   if (wishes.port && *wishes.port != plan.members.front().port)
     return refuse(fmt::format("its first member at port {}", plan.members.front().port));
+  if (wishes.oplogSizeMB && *wishes.oplogSizeMB != plan.oplogSizeMB)
+    return refuse((plan.oplogSizeMB > 0 ? fmt::format("logs of {} MiB", plan.oplogSizeMB)
+                                        : std::string("logs of the daemon's size")) +
+                  ", which the command replSetResizeOplog changes member by member");
   return Status::OK();
 }
 
@@ -139,13 +145,28 @@ std::string states(const Reports& reports) {
 }  // namespace
 
 const MemberReport* primaryOf(const Reports& reports) {
-  const auto found = std::find_if(reports.begin(), reports.end(), [](const auto& r) { return r.is("PRIMARY"); });
-  return found == reports.end() ? nullptr : &*found;
+  const MemberReport* found = nullptr;
+  for (const MemberReport& report : reports) {
+    if (!report.is("PRIMARY")) continue;
+    if (!found || report.status["term"].toInt64() > found->status["term"].toInt64()) found = &report;
+  }
+  return found;
 }
 
 bool isSettled(const MemberReport& member, const Reports& all) {
   const MemberReport* const primary = primaryOf(all);
   return hasData(member) || (primary && !names(primary->status, member.member.name()));
+}
+
+bool isBack(const MemberReport& member, const Reports& all) {
+  return member.is("RECOVERING") || isSettled(member, all);
+}
+
+std::string changedStates(const Reports& before, const Reports& now) {
+  Reports changed;
+  for (size_t i = 0; i < now.size(); ++i)
+    if (i >= before.size() || before[i].state != now[i].state) changed.push_back(now[i]);
+  return states(changed);
 }
 
 bool isReady(const Reports& reports) {
@@ -235,10 +256,12 @@ Status LocalCluster::initiateIfNew() const {
 }
 
 Status LocalCluster::waitUntil(const std::function<bool(const Reports&)>& reached, const std::function<bool()>& goOn,
-                               std::optional<int64_t> only) const {
-  Reports now = report();
+                               const Told& told, std::optional<int64_t> only) const {
+  Reports before, now = report();
   for (const auto deadline = Clock::now() + kToBeReady; Clock::now() < deadline; now = report()) {
     if (reached(now)) return Status::OK();
+    if (const std::string changed = changedStates(before, now); told && !changed.empty()) told(changed);
+    before = now;
     if (!goOn()) return {ErrorCode::kInterrupted, "stopped"};
     for (const MemberReport& report : now)
       if (!report.pid && (!only || *only == report.member.id)) return ended(report.member, report.files);
@@ -248,7 +271,7 @@ Status LocalCluster::waitUntil(const std::function<bool(const Reports&)>& reache
                                              "); it goes on, and `troupe cluster status` shows how far it is"};
 }
 
-Status LocalCluster::start(const std::function<bool()>& goOn) {
+Status LocalCluster::start(const std::function<bool()>& goOn, const Told& told) {
   TROUPE_ASSIGN(const std::string daemon, program());
   TROUPE_ASSIGN(const auto lock, folder_.lock());
   std::vector<ClusterMember> missing;
@@ -259,7 +282,7 @@ Status LocalCluster::start(const std::function<bool()>& goOn) {
   for (const ClusterMember& member : missing) TROUPE_TRY(launch(daemon, member));
   for (const ClusterMember& member : plan_.members) TROUPE_TRY(untilAnswers(member, goOn));
   TROUPE_TRY(initiateIfNew());
-  return waitUntil(isReady, goOn);
+  return waitUntil(isReady, goOn, told);
 }
 
 StatusWith<int> LocalCluster::stop() {
@@ -294,7 +317,7 @@ StatusWith<bool> LocalCluster::kill(int64_t number) {
   return endMember(folder_.filesOf(which), SIGKILL, kToEnd);
 }
 
-Status LocalCluster::restart(int64_t number, const std::function<bool()>& goOn) {
+Status LocalCluster::restart(int64_t number, const std::function<bool()>& goOn, const Told& told) {
   TROUPE_ASSIGN(const auto lock, folder_.lock());
   TROUPE_ASSIGN(const auto which, member(number));
   TROUPE_ASSIGN(const std::string daemon, program());
@@ -302,8 +325,8 @@ Status LocalCluster::restart(int64_t number, const std::function<bool()>& goOn) 
   TROUPE_TRY(folder_.write(plan_));  // an operator may have taken its disk away
   TROUPE_TRY(launch(daemon, which));
   TROUPE_TRY(untilAnswers(which, goOn));
-  const auto isBack = [&](const Reports& now) { return isSettled(now[static_cast<size_t>(number) - 1], now); };
-  return waitUntil(isBack, goOn, number);
+  const auto reached = [&](const Reports& now) { return isBack(now[static_cast<size_t>(number) - 1], now); };
+  return waitUntil(reached, goOn, told, number);
 }
 
 MemberReport LocalCluster::reportOf(const ClusterMember& member) const {
@@ -311,7 +334,7 @@ MemberReport LocalCluster::reportOf(const ClusterMember& member) const {
   report.pid = runningMember(report.files);
   if (!report.pid) return report;
   report.state = "no answer";
-  auto connection = connect(member);
+  auto connection = connect(member, kToReport);
   if (!connection.isOK()) return report;
   auto status = connection->run("admin", bson::doc("replSetGetStatus", 1));
   if (status.isOK()) {

@@ -23,10 +23,14 @@ struct MemberReport {
   bool is(std::string_view wanted) const { return state == wanted; }
 };
 
-/// The member that says it is the primary, or null.
+/// The member that says it is the primary, or null; of several the one with the latest term.
 const MemberReport* primaryOf(const std::vector<MemberReport>& reports);
 /// Whether a member has data, or the primary's config does not name it.
 bool isSettled(const MemberReport& member, const std::vector<MemberReport>& all);
+/// Whether nothing more is to be waited for after a restart: it is settled, or stays in a state that takes an operator.
+bool isBack(const MemberReport& member, const std::vector<MemberReport>& all);
+/// The members whose states differ from those before, as "member 2: SECONDARY"; empty: none.
+std::string changedStates(const std::vector<MemberReport>& before, const std::vector<MemberReport>& now);
 /// Whether there is a primary, and all members are settled: initial syncs have ended.
 bool isReady(const std::vector<MemberReport>& reports);
 
@@ -53,17 +57,22 @@ class LocalCluster {
   /// The connection string of the whole set.
   std::string uri() const;
 
+  /// Is told the states of members as they change, while they are waited for. May be null.
+  using Told = std::function<void(const std::string& states)>;
+
   /// Starts the members that do not run, initiates the set if it is new, and waits until all have data. `goOn` is asked
   /// meanwhile. Errors: FileNotOpen (no trouped), SocketException, OperationFailed (one ended), ExceededTimeLimit,
   /// Interrupted, those of replSetInitiate.
-  Status start(const std::function<bool()>& goOn = [] { return true; });
+  Status start(
+      const std::function<bool()>& goOn = [] { return true; }, const Told& told = nullptr);
   /// Stops all members in order, the primary last; gives how many were running.
   StatusWith<int> stop();
   /// SIGKILL; gives whether it was running. Errors: BadValue (no such member).
   StatusWith<bool> kill(int64_t number);
-  /// Stops a member in order, if it runs, and starts it; waits until it has caught up with the set or leads it.
+  /// Stops a member in order, if it runs, and starts it; waits until it has caught up with the set or leads it, or is
+  /// RECOVERING: that may take an operator.
   Status restart(
-      int64_t number, const std::function<bool()>& goOn = [] { return true; });
+      int64_t number, const std::function<bool()>& goOn = [] { return true; }, const Told& told = nullptr);
   std::vector<MemberReport> report() const;
 
  private:
@@ -75,7 +84,8 @@ class LocalCluster {
   Status initiateIfNew() const;
   /// Fails as soon as a member ends, or this one if `only` one is waited for.
   Status waitUntil(const std::function<bool(const std::vector<MemberReport>&)>& reached,
-                   const std::function<bool()>& goOn, std::optional<int64_t> only = std::nullopt) const;
+                   const std::function<bool()>& goOn, const Told& told,
+                   std::optional<int64_t> only = std::nullopt) const;
   MemberReport reportOf(const ClusterMember& member) const;
 
   ClusterFolder folder_;

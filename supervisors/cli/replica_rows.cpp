@@ -11,18 +11,35 @@ namespace {
 
 constexpr int64_t kPrimary = 1;
 
-/// The primary's entry among the members; an empty view where there is none.
+int64_t electedAt(bson::View member) {
+  const auto date = member["electionDate"];
+  return date.is(bson::Type::kDate) ? date.asDate().millis : 0;
+}
+
+/// The primary's entry among the members; an empty view where there is none. Of several, one of which does not know yet
+/// that it was replaced, the member itself or the one that was elected last.
 bson::View primaryOf(bson::View status) {
-  if (!status["members"].is(bson::Type::kArray)) return {};
-  for (const auto& member : status["members"].asArray())
-    if (member.asDocument()["state"].toInt64() == kPrimary) return member.asDocument();
-  return {};
+  bson::View found;
+  if (!status["members"].is(bson::Type::kArray)) return found;
+  for (const auto& each : status["members"].asArray()) {
+    const bson::View member = each.asDocument();
+    if (member["state"].toInt64() != kPrimary) continue;
+    if (member["self"].truthy()) return member;
+    if (found.empty() || electedAt(member) > electedAt(found)) found = member;
+  }
+  return found;
 }
 
 std::string since(const bson::Element& date, const bson::Element& now) {
   if (!date.is(bson::Type::kDate) || date.asDate().millis <= 0 || !now.is(bson::Type::kDate)) return "never";
   const int64_t millis = std::max<int64_t>(now.asDate().millis - date.asDate().millis, 0);
   return formatDuration(static_cast<double>(millis) / 1000) + " ago";
+}
+
+/// What is known against a member, or else what holds it up.
+std::string remarkOf(bson::View member) {
+  const std::string_view message = member["lastHeartbeatMessage"].toStringOr();
+  return std::string(message.empty() ? member["infoMessage"].toStringOr() : message);
 }
 
 std::vector<std::string> cellsOf(bson::View status, bson::View member) {
@@ -34,7 +51,7 @@ std::vector<std::string> cellsOf(bson::View status, bson::View member) {
           isSelf ? "this one" : since(member["lastHeartbeatRecv"], status["date"]),
           ping.ok() ? fmt::format("{} ms", ping.toInt64()) : "",
           lag ? formatLag(*lag) : "",
-          std::string(member["lastHeartbeatMessage"].toStringOr())};
+          remarkOf(member)};
 }
 
 }  // namespace

@@ -28,14 +28,14 @@ void addRole(MetricSet& m, const replication::ReplicaView& view, const MetricSet
 
 void addMembers(MetricSet& m, const replication::ReplicaView& view, const MetricSet::Labels& set) {
   const auto& others = view.topology.memory.members;
-  const auto alive = std::count_if(others.begin(), others.end(), [](const auto& other) { return other.isAlive(); });
+  const auto up = std::count_if(others.begin(), others.end(), [](const auto& other) { return other.isUp(); });
   const auto add = [&](const char* health, double count) {
     MetricSet::Labels labels = set;
     labels.emplace_back("health", health);
     m.gauge("troupe_replica_members", "other members of the set, by whether this one hears of them", count, labels);
   };
-  add("up", static_cast<double>(alive));
-  add("down", static_cast<double>(others.size()) - static_cast<double>(alive));
+  add("up", static_cast<double>(up));
+  add("down", static_cast<double>(others.size()) - static_cast<double>(up));
 }
 
 void addElections(MetricSet& m, const replication::ReplicaView& view, const MetricSet::Labels& set) {

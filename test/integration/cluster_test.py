@@ -92,6 +92,10 @@ class ClusterTest(unittest.TestCase):
         self.assertRegex(out, rf"(?m)^ +1 +PRIMARY +\d+ +{self.port} ")
         with self.client(self.told("status")) as client:
             self.assertEqual(client.local.command("collStats", "oplog.rs")["maxSize"], 77 << 20)
+        self.assertTrue(self.told("start", "--oplogSize", 77)["ready"], "what the set is")
+        code, out, err = self.cluster("start", "--oplogSize", 78)
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("has logs of 77 MiB, which the command replSetResizeOplog changes", err)
 
     def test_refuses_what_cannot_be(self):
         def fails(code, message, *arguments, **options):

@@ -148,11 +148,12 @@ TEST_F(OplogFetcherTest, IsTooStaleUntilASourceHasTheHistory) {  // REP-008, REP
   EXPECT_TRUE(hasNote("maintenance"));
   EXPECT_THAT(written, Contains(Pair(21279, log::Severity::kWarning)));
   EXPECT_TRUE(taken().empty());
-  node.advance(30s);
+  node.advance(90s);
   EXPECT_EQ(phase(), FetchPhase::kTooStale);
+  EXPECT_EQ(std::ranges::count(lines, "This member is too stale to catch up"), 1) << "however often it has asked since";
   members.logs["p"].entries.clear();
   members.logs["p"].addRange(1, 10);
-  node.advance(31s);
+  node.advance(61s);
   EXPECT_EQ(phase(), FetchPhase::kFetching);
   EXPECT_EQ(notes.back(), "no maintenance");
   EXPECT_EQ(taken(), range(6, 10));

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "messaging/bson/document.hpp"
+
 namespace troupe::replication {
 namespace {
 
@@ -22,6 +26,73 @@ TEST(ReplicaView, TellsHowLateThisMemberAppliesTheLog) {
   EXPECT_EQ(applyDelayOf(view), Duration(1h));
   view.topology.document.config->members.pop_back();
   EXPECT_EQ(applyDelayOf(view), Duration::max()) << "removed, it stays as it is";
+}
+
+/// A member's row in the status of "me:1", of a set of that member and itself.
+bson::Document rowOf(const MemberView& other, const LinkErrors& linkErrors = {}) {
+  ReplicaView view;
+  view.topology.document.self = "me:1";
+  view.topology.document.config.emplace().members.resize(2);
+  view.topology.document.config->members[0].host = "me:1";
+  view.topology.document.config->members[1].host = other.host;
+  view.topology.memory.phase = Topology::Phase::kPrimary;
+  view.topology.memory.members = {other};
+  view.contacts[other.host].upSince = WallTime(10s);
+  bson::Builder status;
+  appendStatus(status, Membership("rs", "me:1"), view, {}, EntryDates(), WallTime(70s), 60, linkErrors);
+  return bson::Document(status.finish().view().at("members.1").asDocument());
+}
+
+MemberView aliveIn(MemberState state) {
+  MemberView member;
+  member.host = "other:1";
+  member.state = state;
+  member.heard = {0};
+  return member;
+}
+
+TEST(ReplicaView, AMemberIsHealthyOnceItWasHeardOfAndWhileThereIsAConnection) {
+  const bson::Document up = rowOf(aliveIn(MemberState::kSecondary));
+  EXPECT_EQ(up["health"].toDouble(), 1);
+  EXPECT_EQ(up["uptime"].toInt64(), 60);
+  EXPECT_EQ(up["lastHeartbeatMessage"].toStringOr("missing"), "");
+  EXPECT_TRUE(up["optimeDate"].ok()) << "shells count on it";
+  for (const auto& [state, message] :
+       {std::pair(MemberState::kDown, "no connection"), std::pair(MemberState::kUnknown, "not heard of yet")}) {
+    const bson::Document row = rowOf(aliveIn(state));
+    EXPECT_EQ(row["health"].toDouble(), 0) << message;
+    EXPECT_EQ(row["uptime"].toInt64(), 0) << message;
+    EXPECT_EQ(row["lastHeartbeatMessage"].toStringOr(), message);
+    EXPECT_FALSE(row["optimeDate"].ok()) << message << ": it would be of 1970";
+  }
+  MemberView silent = aliveIn(MemberState::kUnknown);
+  silent.heard.clear();
+  EXPECT_EQ(rowOf(silent)["lastHeartbeatMessage"].toStringOr(), "no sign of life within the election timeout");
+  EXPECT_EQ(rowOf(silent)["state"].toInt64(), 8);
+}
+
+TEST(ReplicaView, TellsWhyThereIsNoLinkToAMember) {
+  const LinkErrors linkErrors = [](const NodeName& host) { return "the proof of " + host + " is wrong"; };
+  EXPECT_EQ(rowOf(aliveIn(MemberState::kDown), linkErrors)["lastHeartbeatMessage"].toStringOr(),
+            "no connection: the proof of other:1 is wrong");
+  EXPECT_EQ(rowOf(aliveIn(MemberState::kSecondary), linkErrors)["lastHeartbeatMessage"].toStringOr(), "");
+  MemberView refusing = aliveIn(MemberState::kDown);
+  refusing.refusal = "it refuses";
+  EXPECT_EQ(rowOf(refusing, linkErrors)["lastHeartbeatMessage"].toStringOr(), "it refuses");
+}
+
+TEST(ReplicaView, AMemberThatIsTooStaleSaysSo) {
+  ReplicaView view;
+  view.topology.document.self = "me:1";
+  view.topology.document.config.emplace().members.resize(1);
+  view.topology.document.config->members[0].host = "me:1";
+  view.topology.memory.phase = Topology::Phase::kFollower;
+  view.topology.memory.tooStale = true;
+  bson::Builder status;
+  appendStatus(status, Membership("rs", "me:1"), view, {}, EntryDates(), WallTime(70s), 60);
+  const bson::Document shown = status.finish();
+  EXPECT_EQ(shown.view().at("members.0.stateStr").toStringOr(), "RECOVERING");
+  EXPECT_EQ(shown.view().at("members.0.infoMessage").toStringOr(), "too stale to catch up: see resync");
 }
 
 }  // namespace

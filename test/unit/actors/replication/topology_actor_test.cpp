@@ -160,6 +160,13 @@ class WithAnotherMember : public TopologyActorTest {
   std::shared_ptr<Kept> other = std::make_shared<Kept>();
 };
 
+/// A primary counts it as there from the start.
+TEST_F(WithAnotherMember, AMemberIsUpSinceItWasHeardOfItself) {
+  EXPECT_EQ(server.server->membership->view()->contacts.at("n2:1").upSince, WallTime{});
+  hear(heartbeat());
+  EXPECT_NE(server.server->membership->view()->contacts.at("n2:1").upSince, WallTime{});
+}
+
 TEST_F(WithAnotherMember, MeasuresTheWayOfTheVeryHeartbeatThatIsAnswered) {
   other->envelopes.clear();
   server.node.advance(std::chrono::seconds(5));
@@ -274,6 +281,23 @@ TEST_F(WithAnotherMember, ShowsAndLogsWhyItIsRefused) {
   EXPECT_EQ(warnings(21283), 1);
 }
 
+/// Its link is refused by the other side, or by this one: nothing else is known of it.
+TEST_F(WithAnotherMember, AChangeThatFailsForSilenceTellsWhyThereIsNoLink) {
+  const auto link = server.node.registry().keep({.path = "/node/links/n3:1", .type = "OutgoingLink"});
+  link->setError("refused by the other side: its proof is wrong");
+  const auto reply = server.begin(parse(R"({"replSetReconfig": {"_id": "rs", "version": 1000000, "members": [
+                                            {"_id": 0, "host": "n1:1"}, {"_id": 2, "host": "n3:1"}]}})"),
+                                  "admin");
+  for (int steps = 0; !reply->done && steps < 600; ++steps) server.node.advance(std::chrono::milliseconds(100));
+  ASSERT_TRUE(reply->done);
+  const bson::Document answer = reply->takeReply();
+  EXPECT_EQ(answer["codeName"].toStringOr(), "NodeNotFound") << bson::toRelaxedJson(answer);
+  const std::string text(answer["errmsg"].toStringOr());
+  EXPECT_NE(text.find("do not answer: n3:1; no link to n3:1: refused by the other side: its proof is wrong"),
+            std::string::npos)
+      << text;
+}
+
 /// Initiated as a set of its own, of the same name, with more elections behind it.
 TEST_F(WithAnotherMember, ShowsAndLogsThatItIsOfAnotherSetOfItsName) {
   const int64_t term = server.server->membership->view()->topology.memory.term;
@@ -336,6 +360,36 @@ TEST_F(WithAnotherMember, LogsWhoIsThereWhichConfigIsInUseAndWhyItsStateChanged)
   const bson::Document state = last(21358);
   EXPECT_EQ(state.view().at("attr.why").toStringOr(), "replSetStepDown");
   EXPECT_EQ(state["s"].toStringOr(), "I") << "it was asked for";
+}
+
+/// It may have been started under another name than the one that the config has.
+TEST_F(WithAnotherMember, AMemberThatIsRemovedSaysWhatItIsCalled) {
+  HeartbeatReply reply;
+  reply.sender = heartbeat().sender;
+  reply.to = "n1:1";
+  reply.setName = "rs";
+  reply.newer = config();
+  ++reply.newer->version;
+  reply.newer->members.erase(reply.newer->members.begin());
+  reply.newer->members[0].votes = 1;
+  reply.newer->members[0].priority = 1;
+  hear(reply);
+  server.node.advance(std::chrono::seconds(1));
+  const auto status = server.run(parse(R"({"replSetGetStatus": 1})"), "admin");
+  EXPECT_EQ(status["stateStr"].toStringOr(), "REMOVED") << bson::toRelaxedJson(status);
+  EXPECT_EQ(status["errmsg"].toStringOr(),
+            "Our replica set config is invalid or we are not a member of it: this node is called n1:1 (--nodeName), "
+            "and the config names n2:1");
+  int warnings = 0;
+  for (const std::string& line : server.server->log.recentLines()) {
+    const bson::Document written = parse(line);
+    if (written["id"].toInt64() != 21289) continue;
+    ++warnings;
+    EXPECT_EQ(written["s"].toStringOr(), "W");
+    EXPECT_EQ(written.view().at("attr.nodeName").toStringOr(), "n1:1");
+    EXPECT_EQ(written.view().at("attr.members.0").toStringOr(), "n2:1");
+  }
+  EXPECT_EQ(warnings, 1);
 }
 
 TEST_F(WithAnotherMember, SaysWhenItWasElected) {  // REP-038

@@ -101,7 +101,13 @@ TEST_F(DiskGuardTest, WithoutASizeTheReserveFitsTheDisk) {
   EXPECT_EQ(server.disk.reserveBytes(), 512 * kMiB);
   server.time->setDiskSpace(DiskSpace{60 * kMiB, 64 * kMiB});
   server.disk.look();
-  EXPECT_EQ(server.disk.reserveBytes(), 64 * kMiB / 10);
+  EXPECT_EQ(server.disk.reserveBytes(), 64 * kMiB / 3);
+  server.time->setDiskSpace(DiskSpace{250 * kMiB, 600 * kMiB});
+  server.disk.look();
+  EXPECT_EQ(server.disk.reserveBytes(), 96 * kMiB) << "three files of the journal";
+  server.time->setDiskSpace(DiskSpace{250 * kMiB, 2000 * kMiB});
+  server.disk.look();
+  EXPECT_EQ(server.disk.reserveBytes(), 200 * kMiB);
 }
 
 TEST_F(DiskGuardTest, AReserveOfZeroNeverRefuses) {

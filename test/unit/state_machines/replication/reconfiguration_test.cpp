@@ -249,7 +249,7 @@ TEST(Reconfig, GoesOnFromAConfigThatWasForced) {
   EXPECT_TRUE(out.next.memory.change->next.configVersion().isNewerThan(claimed));
 }
 
-TEST(Reconfig, TakesThePrimaryItselfOnlyByForce) {
+TEST(Reconfig, TakesThePrimarysCandidacyOnlyByForceAndItsPlaceNotAtAll) {
   ReplicaSetConfig without = nextOf();
   without.members.erase(without.members.begin());
   const Snapshot<Topology> primary = memberOf(kConfig, "a:1", Phase::kPrimary);
@@ -257,8 +257,29 @@ TEST(Reconfig, TakesThePrimaryItselfOnlyByForce) {
   ReplicaSetConfig demoted = nextOf();
   demoted.members[0].priority = 0;
   EXPECT_EQ(refusalIn(when(primary, Reconfig{demoted})), ErrorCode::kNodeNotElectable);
-  EXPECT_EQ(phaseAfter(when(primary, Reconfig{without, true})), Phase::kRemoved);  // ELE-033
+  EXPECT_EQ(refusalIn(when(primary, Reconfig{without, true})), ErrorCode::kNewReplicaSetConfigurationIncompatible);
   EXPECT_EQ(phaseAfter(when(primary, Reconfig{demoted, true})), Phase::kFollower);
+}
+
+/// The last member that is left would be gone, for a mistyped name.
+TEST(Reconfig, ByForceHasToNameTheNodeThatIsGivenIt) {
+  const Outcome out = when(memberOf(kConfig, "a:1"), Reconfig{nextOf(configOf({"127.0.0.1:1"})), true, 0, "a:1"});
+  ASSERT_TRUE(answered(out));
+  EXPECT_EQ(answered(out)->code(), ErrorCode::kNewReplicaSetConfigurationIncompatible);
+  EXPECT_EQ(answered(out)->reason(), "no member of the new config is this node, a:1");
+  EXPECT_EQ(out.next.document.config->version, 1);
+  EXPECT_EQ(phaseAfter(out), Phase::kFollower);
+}
+
+TEST(Reconfig, AMemberThatItRemovesSaysSo) {
+  HeartbeatReply news = shown(memberOf(kConfig, "b:1"), "a:1");
+  news.newer = nextOf();
+  news.newer->members.erase(news.newer->members.begin());
+  for (const Phase phase : {Phase::kFollower, Phase::kPrimary}) {
+    const Outcome out = when(memberOf(kConfig, "a:1", phase), news);
+    ASSERT_EQ(phaseAfter(out), Phase::kRemoved);
+    EXPECT_EQ(did<AnnounceRole>(out)->why, "the new config, version 2, does not name it");
+  }
 }
 
 TEST(Reconfig, ANewerConfigThatRemovesOrDemotesThePrimaryMakesItStepDown) {  // ELE-033
@@ -346,7 +367,7 @@ TEST(Reconfig, AddsAndRemovesMembersOneByOne) {
 TEST(Reconfig, ACopyOfAMemberIsGivenItsNewNameByForce) {
   ReplicaSetConfig config = nextOf(configOf({"new:1"}));
   Reconfig command{config, true};
-  EXPECT_EQ(phaseAfter(when(memberOf(kConfig, "a:1"), command)), Phase::kRemoved);
+  EXPECT_EQ(refusalIn(when(memberOf(kConfig, "a:1"), command)), ErrorCode::kNewReplicaSetConfigurationIncompatible);
   command.self = "new:1";
   const Outcome out = when(memberOf(kConfig, "a:1"), command);
   EXPECT_EQ(out.next.document.self, "new:1");

@@ -16,5 +16,13 @@ TEST(WiredTigerOpenFailure, ADiskThatFailsIsNoReasonForARepairToCutTheLog) {
   EXPECT_TRUE(isOfDamage(openFailure(WT_PANIC, "x.wt: read checksum error", true, "/data")));
 }
 
+TEST(WiredTigerOpenFailure, AFullDiskTellsHowMuchIsNeeded) {
+  const Status full = openFailure(ENOSPC, "", false, "/data");
+  EXPECT_EQ(full.code(), ErrorCode::kOutOfDiskSpace);
+  EXPECT_EQ(full.reason(),
+            "no space left for the data directory /data; free some space, about 100 MiB for the journal, and start "
+            "again");
+}
+
 }  // namespace
 }  // namespace troupe::storage

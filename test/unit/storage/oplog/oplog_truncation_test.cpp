@@ -32,6 +32,10 @@ INSTANTIATE_TEST_SUITE_P(Engines, OplogTruncation, engineKinds(), engineKindName
 TEST_P(OplogTruncation, GoesByMarkersOnceTheLimitIsPassed) {
   fill(1, 90);
   EXPECT_EQ(oplog_->markers().size(), 9U);
+  const bson::Document shown = oplog_->markers().describe();
+  EXPECT_EQ(shown["count"].toInt64(), 9);
+  EXPECT_EQ(shown.view().at("first.last").asTimestamp(), time(10));
+  EXPECT_EQ(shown.view().at("last.last").asTimestamp(), time(90));
   EXPECT_FALSE(truncate());
   fill(91, 130);
   EXPECT_GT(oplog_->bytes(), limits_.maxBytes);

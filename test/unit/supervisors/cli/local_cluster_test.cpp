@@ -33,6 +33,26 @@ TEST(LocalCluster, DoesNotWaitForMembersThatWereTakenOutOfTheSet) {
   EXPECT_TRUE(isReady({member(1, "PRIMARY", kOfTwo), member(2, "SECONDARY"), member(3, "REMOVED")}));
 }
 
+TEST(LocalCluster, AMemberThatIsRecoveringIsBackAfterARestart) {
+  const std::vector<MemberReport> all{member(1, "PRIMARY", kOfThree), member(2, "RECOVERING"), member(3, "STARTUP2")};
+  EXPECT_TRUE(isBack(all[0], all));
+  EXPECT_TRUE(isBack(all[1], all)) << "it may stay so until an operator helps it";
+  EXPECT_FALSE(isBack(all[2], all));
+}
+
+TEST(LocalCluster, TellsTheStatesThatHaveChanged) {
+  const std::vector<MemberReport> before{member(1, "PRIMARY"), member(2, "STARTUP2")};
+  EXPECT_EQ(changedStates({}, before), "member 1: PRIMARY, member 2: STARTUP2");
+  EXPECT_EQ(changedStates(before, before), "");
+  EXPECT_EQ(changedStates(before, {member(1, "PRIMARY"), member(2, "SECONDARY")}), "member 2: SECONDARY");
+}
+
+TEST(LocalCluster, OfTwoPrimariesTheLaterTermCounts) {
+  const std::vector<MemberReport> two{member(1, "PRIMARY", R"({"term": 3})"_json),
+                                      member(2, "PRIMARY", R"({"term": 4})"_json)};
+  EXPECT_EQ(primaryOf(two)->member.id, 2);
+}
+
 TEST(LocalCluster, FindsThePrimaryWhereverItIs) {
   const std::vector<MemberReport> reports{member(1, "SECONDARY"), member(2, "PRIMARY", kOfTwo)};
   ASSERT_NE(primaryOf(reports), nullptr);

@@ -55,6 +55,22 @@ TEST(ReplicaRows, ShowTheSetAndALineForEachMember) {
   EXPECT_THAT(text, ContainsRegex("d:1 +.not reachable/healthy. +never +silent"));
 }
 
+TEST(ReplicaRows, OfTwoPrimariesTheOneThatWasElectedLastCounts) {
+  const auto two = R"({"members": [
+    {"name": "a:1", "state": 1, "electionDate": {"$date": "2026-01-01T00:00:01Z"}},
+    {"name": "b:1", "state": 1, "electionDate": {"$date": "2026-01-01T00:00:09Z"}}, {"name": "c:1", "state": 2}]})"_json;
+  EXPECT_THAT(renderReplicaSet(two, 200, Paint(false)), ContainsRegex("primary +b:1\n"));
+  const auto own = R"({"members": [
+    {"name": "a:1", "state": 1, "self": true}, {"name": "b:1", "state": 1, "electionDate": {"$date": "2026-01-01T00:00:09Z"}}]})"_json;
+  EXPECT_THAT(renderReplicaSet(own, 200, Paint(false)), ContainsRegex("primary +a:1\n"));
+}
+
+TEST(ReplicaRows, AMemberThatIsHeldUpSaysWhy) {
+  const auto stale = R"({"members": [{"name": "a:1", "state": 3, "stateStr": "RECOVERING", "self": true,
+    "lastHeartbeatMessage": "", "infoMessage": "too stale to catch up: see resync"}]})"_json;
+  EXPECT_THAT(renderReplicaSet(stale, 200, Paint(false)), ContainsRegex("a:1 +RECOVERING .*too stale to catch up"));
+}
+
 TEST(ReplicaRows, ASetWithoutPrimarySaysSo) {
   EXPECT_THAT(renderReplicaSet(R"({"set": "rs", "members": []})"_json, 80, Paint(false)),
               ContainsRegex("primary +none"));

@@ -49,12 +49,14 @@ TEST(ReplicaMetrics, APrimaryIsWritableOnlyOnceItHasDrained) {
 
 TEST(ReplicaMetrics, CountTheOtherMembersByHealth) {
   ReplicaView view;
-  MemberView heard, silent;
-  heard.heard = {0};
-  view.topology.memory.members = {heard, silent, silent};
+  MemberView heard, silent, cutOff, expected;
+  for (MemberView* alive : {&heard, &cutOff, &expected}) alive->heard = {0};
+  heard.state = replication::MemberState::kSecondary;
+  cutOff.state = replication::MemberState::kDown;  // others have heard of it a moment ago
+  view.topology.memory.members = {heard, silent, cutOff, expected};
   const std::string text = textOf(view);
   EXPECT_THAT(text, HasSubstr("troupe_replica_members{set=\"rs\",health=\"up\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr("troupe_replica_members{set=\"rs\",health=\"down\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("troupe_replica_members{set=\"rs\",health=\"down\"} 3\n"));
 }
 
 TEST(ReplicaMetrics, CountElectionsByReasonAndStepDowns) {
