@@ -313,7 +313,9 @@ Task<StatusWith<ModificationOutcome>> modify(Request& request, AuthorizedNamespa
     query::KeyMatch race = query::KeyMatch::kNo;
     auto outcome = co_await modifyOnce(request, ns, what, race);
     if (race == query::KeyMatch::kNo) co_return outcome;
-    if (race == query::KeyMatch::kPerhaps && tries >= kFurtherTries) co_return outcome;
+    // An index that was named need not hold the document.
+    const bool isSure = race == query::KeyMatch::kSurely && !what.hint.ok();
+    if (!isSure && tries >= kFurtherTries) co_return outcome;
     request.operation().recoveryUnit().abandonSnapshot();
     const Status conflict(ErrorCode::kWriteConflict, outcome.status().reason());
     const auto delay = retry.next(conflict);

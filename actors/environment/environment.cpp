@@ -65,8 +65,10 @@ class RealEnvironment final : public Environment {
   }
 
   bool cancel(TimerId timer) override {
-    std::lock_guard lock(mutex_);
-    return timers_.remove(timer);
+    std::optional<std::function<void()>> action;
+    const std::lock_guard lock(mutex_);
+    action = timers_.remove(timer);
+    return action.has_value();
   }
 
  private:

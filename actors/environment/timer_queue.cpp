@@ -9,12 +9,12 @@ TimerId TimerQueue::add(TimePoint when, std::function<void()> action) {
   return id;
 }
 
-bool TimerQueue::remove(TimerId timer) {
+std::optional<std::function<void()>> TimerQueue::remove(TimerId timer) {
   const auto found = due_.find(timer);
-  if (found == due_.end()) return false;
-  queue_.erase(std::pair(found->second, timer));
+  if (found == due_.end()) return std::nullopt;
+  auto removed = queue_.extract(std::pair(found->second, timer));
   due_.erase(found);
-  return true;
+  return std::move(removed.mapped());
 }
 
 std::optional<TimePoint> TimerQueue::nextDue() const {

@@ -13,7 +13,9 @@ namespace troupe {
 class TimerQueue {
  public:
   TimerId add(TimePoint when, std::function<void()> action);
-  bool remove(TimerId timer);
+  /// Gives its action, which is not to be destroyed under the lock: it may hold what cancels timers. Nothing: it has
+  /// fired.
+  std::optional<std::function<void()>> remove(TimerId timer);
   std::optional<TimePoint> nextDue() const;
   /// Takes the next action due at or before `now`.
   std::optional<std::pair<TimePoint, std::function<void()>>> takeDue(TimePoint now);

@@ -35,8 +35,10 @@ TimerId VirtualEnvironment::schedule(TimePoint when, std::function<void()> actio
 }
 
 bool VirtualEnvironment::cancel(TimerId timer) {
-  std::lock_guard lock(mutex_);
-  return timers_.remove(timer);
+  std::optional<std::function<void()>> action;
+  const std::lock_guard lock(mutex_);
+  action = timers_.remove(timer);
+  return action.has_value();
 }
 
 std::optional<TimePoint> VirtualEnvironment::nextTimer() const {

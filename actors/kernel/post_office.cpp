@@ -126,14 +126,26 @@ bool PostOffice::add(const Address& address, Mailbox* mailbox) {
 void PostOffice::remove(const Address& address, const Mailbox* mailbox, const Status& reason) {
   std::vector<Address> watchers, remotes;
   {
+    std::lock_guard lock(watchMutex_);
+    if (!isBearer(address, mailbox)) return;
+    remotes = takeRemoteWatches(address);
+  }
+  // Before the name is free: the next bearer may watch the same actors, and would lose its watches to these.
+  for (const auto& watched : remotes) sendUnwatch(address, watched);
+  {
     // One step for `watch`: what is watched after the name is free concerns the next bearer, and stays.
     std::lock_guard lock(watchMutex_);
     if (!removeBox(address, mailbox)) return;
     watchers = takeWatchers(address);
-    remotes = takeRemoteWatches(address);
   }
   for (const auto& watcher : watchers) tellDown(watcher, address, reason);
-  for (const auto& watched : remotes) sendUnwatch(address, watched);
+}
+
+bool PostOffice::isBearer(const Address& address, const Mailbox* mailbox) const {
+  auto& s = shard(address);
+  std::shared_lock lock(s.mutex);
+  const auto found = s.boxes.find(address);
+  return found != s.boxes.end() && found->second == mailbox;
 }
 
 bool PostOffice::removeBox(const Address& address, const Mailbox* mailbox) {

@@ -111,6 +111,7 @@ class PostOffice {
   void deliver(Envelope envelope) noexcept;
   void sendRemote(Envelope envelope) noexcept;
   void sendToPrimary(Envelope envelope) noexcept;
+  bool isBearer(const Address& address, const Mailbox* mailbox) const;
   bool removeBox(const Address& address, const Mailbox* mailbox);
   void sendUnwatch(const Address& watcher, const Address& watched) noexcept;
   /// False if there was none.

@@ -45,6 +45,8 @@ class Doing {
     state_->isCancelled.store(true, std::memory_order_release);
     callWake();
   }
+  /// Progress that has not been heard.
+  std::optional<Event> takeProgress() const { return state_->progress->take(); }
   bool reportsTo(const LatestValue<Event>& progress) const { return state_->progress.get() == &progress; }
   friend bool operator==(const Doing& a, const Doing& b) { return a.state_ == b.state_; }
 

@@ -31,7 +31,7 @@ Behaviour MachineHost<M>::behaviour() {
     else context.reply(local(MachineStarted{self()}));
   }));
   handlers.add(on<DocumentRemoved>([this](const DocumentRemoved&) {
-    if (leaving_ || revision_ == 0) return;
+    if (leaving_ || (isNew_ && revision_ == 0)) return;
     stop(Status(ErrorCode::kInterrupted, "its document was removed"));
   }));
   handlers.add(on<NewValue<Event>>([this](const NewValue<Event>& progress) {
@@ -436,6 +436,8 @@ Task<void> MachineHost<M>::actUntilDone(ActionOf<M> action, Doing<Event> doing, 
     if (environment().fires(detail::kOutcomeLost))
       outcome = Status(ErrorCode::kInterrupted, "what came of an action was lost");
     if (outcome.isOK()) {
+      // News of its progress may still be on the way, and would be that of an action which is over.
+      if (auto last = doing.takeProgress()) take(std::move(*last));
       std::erase_if(doing_, [&](const auto& entry) { return entry.second == doing; });
       if (*outcome) take(std::move(**outcome));
       co_return;

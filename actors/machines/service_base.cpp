@@ -240,11 +240,15 @@ void PrimaryOnlyServiceBase::ended(const Down& down) {
   }
 }
 
+/// An instance that ends since the node may not write just now, as while a step-down is given back, is not at fault.
 void PrimaryOnlyServiceBase::failed(const std::string& name, Instance& instance, const Status& reason) {
   const TimePoint now = environment().now();
-  instance.failures.push_back(now);
-  while (instance.failures.front() + limits_.failureWindow < now) instance.failures.pop_front();
-  const auto count = static_cast<int>(instance.failures.size());
+  const bool isOfRole =
+      reason == ErrorCode::kNotWritablePrimary || reason == ErrorCode::kInterruptedDueToReplStateChange;
+  if (!isOfRole) instance.failures.push_back(now);
+  while (!instance.failures.empty() && instance.failures.front() + limits_.failureWindow < now)
+    instance.failures.pop_front();
+  const auto count = std::max(1, static_cast<int>(instance.failures.size()));
   if (count > limits_.maxFailures) return park(name, instance, reason.withContext("failed too often"));
   instance.row = keepRow(name);
   instance.row->setRestarts(count, limits_.maxFailures);

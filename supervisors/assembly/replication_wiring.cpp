@@ -30,6 +30,13 @@ std::function<void()> loses(Waiter waiter) {
   };
 }
 
+/// A wait in whose middle its task may go away.
+struct WithdrawnAtTheEnd {
+  replication::ReplicationProgress& progress;
+  const replication::ReplicationProgress::WaiterId id;
+  ~WithdrawnAtTheEnd() { progress.withdraw(id); }
+};
+
 Task<Status> awaitMajority(server::ServerContext& server) {
   storage::ReplicatedWrites& writes = *server.operations.replicated;
   if (!writes.fence.isOpen()) co_return Status(ErrorCode::kNotWritablePrimary, "this node is not the primary");
@@ -41,11 +48,9 @@ Task<Status> awaitMajority(server::ServerContext& server) {
   replication::Acknowledgement majority;
   majority.majority = true;
   const auto watch = writes.fence.whenClosed(loses(waiter));
-  const auto id = server.progress->whenAcknowledged(last, majority, ends(waiter));
-  if (id != 0) server.wakeFlusher();
-  Status status = co_await outcome;
-  server.progress->withdraw(id);
-  co_return status;
+  const WithdrawnAtTheEnd wait{*server.progress, server.progress->whenAcknowledged(last, majority, ends(waiter))};
+  if (wait.id != 0) server.wakeFlusher();
+  co_return co_await outcome;
 }
 
 }  // namespace

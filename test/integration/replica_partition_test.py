@@ -42,6 +42,8 @@ class PartitionTest(unittest.TestCase):
 
 
 class TheyKeepTheirPrimary(PartitionTest):
+    WAITS = "for election timeouts"
+
     OPTIONS = {"election_timeout_ms": LONG_TIMEOUT * 1000}
 
     def test_a_member_that_cannot_reach_the_primary_lives_through_another_one(self):

@@ -1,5 +1,6 @@
 """Runs the tests of this folder and of test/security (or of other folders) and prints one line for each. Their classes run side by side in as many
-worker processes (worker.py) as there are cores, for most wait for processes and clocks. Then those run, one at a time, that
+worker processes (worker.py) as there are cores, for most wait for processes and clocks. Those that wait for clocks nearly all of
+their time have a worker of their own beside them: they say for what by an attribute WAITS. Then those run, one at a time, that
 measure time or memory, or take all of the machine: they say why by an attribute ALONE.
 
 A few tests that failed are run again, alone. One that passes then is unsteady: a defect of its own, which the summary shows with what it
@@ -19,9 +20,9 @@ from worker import COUNTS, END, HERE, find_classes, matching
 
 FOLDERS = (HERE, HERE.parent / "security")
 # They begin first, so that none is left at the end that all others wait for: half a minute and more each.
-LONGEST = ("damaged_files_test.DamagedFiles", "crash_test.Crash", "replica_set_test.Elections", "shutdown_test.Shutdown", "extension_test.Extension",
+LONGEST = ("damaged_files_test.DamagedFiles", "crash_test.Crash", "replica_set_test.Elections", "extension_test.Extension",
            "repair_test.Repair", "replica_votes_test.Asking", "drivers_test.Drivers", "replica_step_down_test.Asked", "links_test.Links",
-           "replica_partition_test.TheyKeepTheirPrimary", "limits_test.Limits")
+           "limits_test.Limits")
 
 
 # More than these are no accident; under a sanitizer none is: what passes the second time is most likely a race.
@@ -73,7 +74,7 @@ class Run:
     """The classes to run, and what came of those that have run."""
 
     def __init__(self, wanted, jobs, folders):
-        self._wanted, self._jobs, self._folders = wanted, jobs, folders
+        self._wanted, self._workers, self._folders = wanted, jobs + 1, folders
         self._lock = threading.Lock()
         self.passed, self.failed, self.skipped = 0, 0, 0
         self.failures = []  # what was printed of each
@@ -98,7 +99,7 @@ class Run:
                 name = names.popleft()
             except IndexError:
                 break
-            worker = worker or Worker(f"{number}/{self._jobs}", self._wanted, self._folders)
+            worker = worker or Worker(f"{number}/{self._workers}", self._wanted, self._folders)
             counts = worker.run(name, self._show)
             if counts is None:
                 self._show(f"FAIL         {name}\n      its process ended with {worker.end()}")
@@ -107,10 +108,11 @@ class Run:
         if worker:
             worker.end()
 
-    def run(self, names, jobs):
-        """Runs these classes, so many at once."""
-        names = collections.deque(names)
+    def run(self, names, jobs, waiting=()):
+        """Runs these classes, so many at once, and those that wait one after the other beside them."""
+        names, waiting = collections.deque(names), collections.deque(waiting)
         lanes = [threading.Thread(target=self._lane, args=(number, names), daemon=True) for number in range(min(jobs, len(names)))]
+        lanes.append(threading.Thread(target=self._lane, args=(jobs, waiting), daemon=True))
         for lane in lanes:
             lane.start()
         for lane in lanes:
@@ -152,10 +154,11 @@ def main():
         sys.exit(f"LONGEST names classes that are not there: {', '.join(unknown)}")
     classes = matching(classes, options.filter)
     alone = [name for name, tests in classes.items() if hasattr(tests[0], "ALONE")]
-    together = sorted((name for name in classes if name not in alone),
+    waiting = [name for name, tests in classes.items() if hasattr(tests[0], "WAITS")]
+    together = sorted((name for name in classes if name not in alone and name not in waiting),
                       key=lambda name: LONGEST.index(name) if name in LONGEST else len(LONGEST))
     run = Run(options.filter, options.jobs, folders)
-    run.run(together, options.jobs)
+    run.run(together, options.jobs, waiting)
     run.run(alone, 1)
     failed = judge(run, folders)
     if run.skipped:

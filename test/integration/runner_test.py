@@ -47,6 +47,16 @@ class Measures(unittest.TestCase):
         self.assertTrue((HERE / "late").exists())
 
 
+class Patient(unittest.TestCase):
+    WAITS = "for another one"
+
+    def test_waits_for_what_runs_beside_it(self):
+        end = time.monotonic() + 20
+        while not (HERE / "late").exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertTrue((HERE / "late").exists())
+
+
 class ZLate(unittest.TestCase):
     @unittest.skip("for a reason")
     def test_skipped(self):
@@ -80,7 +90,7 @@ class Runner(unittest.TestCase):
     def test_a_dead_worker_is_a_failure_and_the_others_go_on(self):
         code, said = self.run_on(TESTS, "--jobs", "2")
         self.assertEqual(code, 1)
-        self.assertEqual(said.splitlines()[-2:], ["1 skipped", "4 passed, 2 failed"])
+        self.assertEqual(said.splitlines()[-2:], ["1 skipped", "5 passed, 2 failed"])
         self.assertRegex(said, r"(?m)^      said by one\nok  +\S+s  sample_test.One.test_meets_two$")
         self.assertRegex(said, r"(?m)^FAIL +\S+s  sample_test.Two.test_fails\n(      .*\n)*      AssertionError: as it has to$")
         self.assertRegex(said, r"(?m)^FAIL +sample_test.Dies\n      its process ended with 3$")

@@ -48,6 +48,8 @@ class Alone(Server):
 
 
 class OnOneServer(unittest.TestCase):
+    WAITS = "for sessions to end after a minute"
+
     @classmethod
     def setUpClass(cls):
         cls.server = Alone(*PARAMETERS)
@@ -130,6 +132,8 @@ class ManySessions(unittest.TestCase):
 
 
 class InASet(unittest.TestCase):
+    WAITS = "for sessions to end after a minute"
+
     @classmethod
     def setUpClass(cls):
         cls.group = Set(3, *PARAMETERS)

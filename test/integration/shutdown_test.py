@@ -20,6 +20,8 @@ def is_of_shutdown(error):
 
 
 class Shutdown(unittest.TestCase):
+    WAITS = "for the patience of a shutdown"
+
     def setUp(self):
         self.server = Server()
         self.addCleanup(self.server.discard)

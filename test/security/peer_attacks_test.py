@@ -204,6 +204,8 @@ class Silence(PeerTest):
 
 
 class HalfOpenTls(unittest.TestCase):
+    WAITS = "for handshakes to time out"
+
     def test_handshakes_that_are_not_finished_end(self):
         import tempfile
         with tempfile.TemporaryDirectory(prefix="troupe-tls-") as folder:

@@ -20,7 +20,7 @@ Status IndexPlan::charge(QueryWork* work, size_t free) {
 }
 
 bool IndexPlan::outgrown() const {
-  for (size_t field = 0; exactBounds >> field != 0; ++field)
+  for (size_t field = 0; field < index->spec.fields.size(); ++field)
     if ((exactBounds >> field & 1) && index->state->path(field) != 0) return true;
   return false;
 }

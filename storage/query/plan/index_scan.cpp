@@ -115,8 +115,9 @@ Status IndexScan::checkIndex() {
 }
 
 Status IndexScan::onRestore() {
+  if (done_) return Status::OK();
   TROUPE_TRY(checkIndex());
-  if (!open_ || done_) return Status::OK();
+  if (!open_) return Status::OK();
   return cursor_.restore(*plan_.unit).status();
 }
 

@@ -51,8 +51,11 @@ bool takeEqualities(const MatchExpression& e, Equalities& out) {
 }
 
 /// Whether all documents that have the value in their key have it in the sense of filters: an array counts by its
-/// elements in a key, and null there may also stand for an empty array on the way.
+/// elements in a key, also one that a path with a number ends at, and null there may also stand for an empty array on
+/// the way.
 bool isFoundByKey(const Equality& equality) {
+  for (size_t i = 0; i < equality.path->size(); ++i)
+    if (equality.path->index(i) >= 0) return false;
   return !equality.value.is(bson::Type::kArray) && (!equality.value.isNullish() || equality.path->size() == 1);
 }
 

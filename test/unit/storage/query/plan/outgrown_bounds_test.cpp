@@ -53,6 +53,25 @@ TEST_F(OutgrownBounds, ADocumentIsTestedThatComesWithAnArray) {
   EXPECT_EQ(idsAround(R"({"a": {"$ne": 3}})"_json, {R"({"_id": 100, "a": [3, 7]})"_json}), "0 1 2 4 5 6 7 8 9");
 }
 
+TEST_F(OutgrownBounds, TheLastOfAsManyFieldsAsAnIndexMayHave) {
+  std::string key, document, filter;
+  for (int field = 0; field < 32; ++field) {
+    const std::string name = (field > 0 ? ", \"f" : "\"f") + std::to_string(field) + "\": ";
+    key += name + "1";
+    document += name + (field == 31 ? "[3, 7]" : "1");
+    filter += name + (field == 31 ? R"({"$ne": 3})" : "1");
+  }
+  index(*bson::fromJson(R"({"name": "all", "key": {)" + key + "}}"));
+  const bson::Document negated = *bson::fromJson("{" + filter + "}");
+  for (int i = 0; i < 3; ++i) {
+    std::string scalars = document;
+    scalars.replace(scalars.find("[3, 7]"), 6, std::to_string(10 + i));
+    insertAll({*bson::fromJson(R"({"_id": )" + std::to_string(i) + ", " + scalars + "}")});
+  }
+  EXPECT_EQ(idsAround(negated, {}), "0 1 2");
+  EXPECT_EQ(idsAround(negated, {*bson::fromJson(R"({"_id": 100, )" + document + "}")}), "0 1 2");
+}
+
 TEST_F(OutgrownBounds, WhateverIsNegated) {
   for (const char* filter :
        {R"({"a": {"$nin": [2, 3]}})", R"({"a": {"$not": {"$gt": 6}}})", R"({"a": {"$not": {"$lt": 4}}})",
