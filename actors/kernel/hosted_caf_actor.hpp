@@ -21,8 +21,8 @@ namespace troupe {
 ///
 /// An orderly stop sends CAF's exit message `user_shutdown`; a kill sends `kill`, and is not waited for: the last
 /// handler of an actor that was killed, after its grace say, may still run beside the next life. What both use has to
-/// bear that. `describe` shows the name, the id, and how many messages were passed on and how many answers are owed. CAF
-/// does not tell the length of a foreign mailbox.
+/// bear that. `describe` shows the name, the id, and how many messages were passed on and how many answers are owed.
+/// CAF does not tell the length of a foreign mailbox.
 class HostedCafActor final : public Actor {
  public:
   /// Spawns the actor on the node's system. Called at each start. May throw: then it could not start.

@@ -103,6 +103,15 @@ void logRefusal(server::ServerContext& server, const replication::NodeName& host
                      bson::doc("host", host, "refusal", refusal));
 }
 
+/// Which members are out of reach, and why.
+void wireReach(server::ServerContext& server, replication::TopologyParts& topology) {
+  topology.refusalChanged = [&server](const replication::NodeName& host, const std::string& refusal) {
+    logRefusal(server, host, refusal);
+  };
+  topology.reachChanged = [&server](const replication::NodeName& host, bool isUp) { logReach(server, host, isUp); };
+  topology.linkErrors = [&server](const replication::NodeName& host) { return link::linkError(server.node, host); };
+}
+
 }  // namespace
 
 replication::TopologyParts wireTopology(server::ServerContext& server, std::shared_ptr<machines::StorageAccess> storage,
@@ -125,11 +134,7 @@ replication::TopologyParts wireTopology(server::ServerContext& server, std::shar
   };
   // Its source may have frozen: no connection tells.
   topology.membersChanged = [role](const replication::ReplicaView& now) { role->placeChanged(now); };
-  topology.refusalChanged = [&server](const replication::NodeName& host, const std::string& refusal) {
-    logRefusal(server, host, refusal);
-  };
-  topology.reachChanged = [&server](const replication::NodeName& host, bool isUp) { logReach(server, host, isUp); };
-  topology.linkErrors = [&server](const replication::NodeName& host) { return link::linkError(server.node, host); };
+  wireReach(server, topology);
   topology.configChanged = [&server](const auto& before, const auto& now) { logConfig(server, before, now); };
   topology.holdsData = [&server, told = false]() mutable {
     const bool held = holdsData(server);
