@@ -189,7 +189,7 @@ class Transaction {
   }
 
  private:
-  const Table& table_;
+  const Table table_;  ///< it may have been a temporary
   std::unique_ptr<Session> session_;
   Status begun_;
 };
