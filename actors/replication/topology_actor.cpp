@@ -16,7 +16,7 @@ namespace {
 /// After a connection broke: until then a link has tried to open it again.
 constexpr Duration kSecondLook = std::chrono::milliseconds(100);
 constexpr Duration kCallerIsKept = std::chrono::seconds(60);
-/// Of callers that no config names: whoever can open links may call under any number of names.
+/// Callers outside the config that are remembered: a node that can open links may call under any number of names.
 constexpr size_t kMostStrangers = 32;
 
 machines::Loaded<Topology::Document> readOrThrow(const TopologyStore& store, const Membership& membership) {

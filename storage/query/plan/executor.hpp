@@ -37,7 +37,7 @@ struct FindRequest {
   bool tailable = false;  ///< a forward scan whose end is not final: after `restore` it goes on with newer documents
   bool forbidCollectionScan = false;  ///< notablescan
   /// The results are changed or removed as they come: a scan of a capped collection whose record has gone goes on with
-  /// the next one, since it was most likely the caller who removed it.
+  /// the next one, since the operation itself removes records.
   bool changesResults = false;
   /// A scan in the order of records begins behind this one, and KeyNotFound says that it is not there; where
   /// `fromNearest`, what has come in its place will do.

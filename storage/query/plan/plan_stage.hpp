@@ -35,8 +35,8 @@ struct PlanContext {
   bool refetch = false;         ///< results are going to be written: rows held across snapshots are read again
   bool trial = false;           ///< plans are only being compared
   bool changesResults = false;  ///< FindRequest::changesResults
-  /// Documents that have come since the plan was made lie within its bounds without matching: whoever fetches a
-  /// document tests the whole filter.
+  /// Documents that have come since the plan was made lie within its bounds without matching: the whole
+  /// filter is tested on each document that is fetched.
   bool testsWholeFilter = false;
   bool keepKeys = false;  ///< `returnKey`: blocking stages keep the index keys of their rows
 

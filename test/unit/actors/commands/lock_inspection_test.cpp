@@ -167,6 +167,7 @@ TEST_F(LockInspectionTest, WritersQueueForTicketsAndReadersHaveTheirOwn) {
   storage::Ticket taken = server.admission.write().tryTake(storage::AdmissionPriority::kNormal);
   const auto waits = beginWrite();
   EXPECT_FALSE(waits->done);
+  EXPECT_EQ(server.locks.inUse(), 0u) << "its ticket comes before the global lock";
   EXPECT_TRUE(succeeds(R"({"find": "c"})"));
   EXPECT_TRUE(holds(status("wiredTiger.concurrentTransactions"),
                     R"({"write": {"out": 1, "available": 0, "totalTickets": 1, "normalPriority": {"queueLength": 1}},

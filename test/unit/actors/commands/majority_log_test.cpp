@@ -1,7 +1,6 @@
 // The log of operations as a reader of committed data finds it: nothing beyond the commit point, whatever is visible.
 #include <gmock/gmock.h>
 
-#include "supervisors/supervision/supervisor.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
 
 namespace troupe::commands {
@@ -21,16 +20,8 @@ class MajorityLogTest : public CommandTest {
     server.node.advance(1s);
   }
 
-  void control(supervisors::ControlAction action) {
-    const Status done = server.node.wait(
-        supervisors::controlActor(server.node, "/node/storage/journal-flusher", action, "the commit point is held"));
-    ASSERT_TRUE(done.isOK()) << done.toString();
-  }
-  void holdCommits() { control(supervisors::ControlAction::kPark); }
-  void letCommit() {
-    control(supervisors::ControlAction::kResume);
-    server.node.advance(1s);
-  }
+  void holdCommits() { commands::holdCommits(server); }
+  void letCommit() { commands::letCommit(server); }
   void insert(int id, const char* into = "c", std::string_view db = "test") {
     const bson::Document reply = server.run(
         bson::doc("insert", into, "documents", std::vector{bson::doc("_id", id)}, "writeConcern", bson::doc("w", 1)),

@@ -4,7 +4,7 @@
 #include "storage/oplog/oplog_collection.hpp"
 #include "storage/oplog/oplog_store.hpp"
 #include "supervisors/supervision/supervisor.hpp"
-#include "test/unit/actors/commands/command_fixture.hpp"
+#include "test/unit/actors/commands/primary_node.hpp"
 
 namespace troupe::commands {
 namespace {
@@ -21,12 +21,7 @@ class MemberTest : public CommandTest {
   bool isWritable() const { return server.server->membership->view()->isWritable(); }
   bson::Timestamp timeOf(const bson::Document& reply) { return reply["operationTime"].asTimestamp(); }
   int64_t term() const { return server.server->membership->view()->topology.memory.term; }
-  /// Nothing that is written from now on is on the disk, or a majority has it.
-  void holdCommits() {
-    const Status parked = server.node.wait(supervisors::controlActor(server.node, "/node/storage/journal-flusher",
-                                                                     supervisors::ControlAction::kPark, "a test"));
-    ASSERT_TRUE(parked.isOK()) << parked.toString();
-  }
+  void holdCommits() { commands::holdCommits(server); }
   /// Another member tells of a time 50 seconds ahead.
   bson::Timestamp hearsOfLater() {
     const auto now = timeOf(insert(1));

@@ -1,6 +1,5 @@
 // $out and $merge of pipelines that read at an earlier time: they read there to their end, and write over the newest
 // data (RDC-004, RDC-011).
-#include "supervisors/supervision/supervisor.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
 
 namespace troupe::commands {
@@ -17,16 +16,8 @@ class TimedOutputTest : public CommandTest {
     server.node.advance(1s);
   }
 
-  void control(supervisors::ControlAction action) {
-    const Status done = server.node.wait(
-        supervisors::controlActor(server.node, "/node/storage/journal-flusher", action, "the commit point is held"));
-    ASSERT_TRUE(done.isOK()) << done.toString();
-  }
-  void holdCommits() { control(supervisors::ControlAction::kPark); }
-  void letCommit() {
-    control(supervisors::ControlAction::kResume);
-    server.node.advance(1s);
-  }
+  void holdCommits() { commands::holdCommits(server); }
+  void letCommit() { commands::letCommit(server); }
   /// A write that only this member acknowledges, and its time.
   bson::Timestamp writes(std::string_view json) {
     const bson::Document reply = server.run(with(json, bson::doc("writeConcern", bson::doc("w", 1))));

@@ -104,6 +104,8 @@ TEST_F(FlowControlTest, WritersOfALaggingSetGetSoManyTicketsEachSecond) {  // LC
   for (int i = 0; i < 5; ++i) writes.push_back(insert());
   const auto done = [&] { return std::ranges::count_if(writes, [](const auto& each) { return each->done; }); };
   EXPECT_EQ(done(), 2);
+  EXPECT_EQ(server.locks.inUse(), 0u) << "the others hold nothing while they wait";
+  EXPECT_EQ(server.admission.write().out(), 0);
   server.node.advance(1s);
   EXPECT_EQ(done(), 4);
   server.node.advance(1s);

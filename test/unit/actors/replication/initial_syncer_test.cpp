@@ -141,6 +141,31 @@ TEST_P(CopyWithoutIndexes, EndsWithTheDocumentsOfTheSource) {
 INSTANTIATE_TEST_SUITE_P(AtSomeSteps, CopyWithoutIndexes, testing::Combine(kAllWays, testing::Values(0, 4, 9)),
                          nameOfWay);
 
+TEST_F(InitialSyncerTest, TheLogWaitsOnTheDiskWhileDataAreCopied) {  // ISY-009
+  dataOfAllKinds();
+  int64_t waiting = 0;
+  int id = 1000;
+  const auto onDisk = [&] {  // backwards: a reader of the log stops at its visible end
+    storage::OperationContext reader({.sessions = target->storageSessions});
+    auto cursor = target->assembly.oplog()->cursor(reader.recoveryUnit(), false);
+    int64_t entries = 0;
+    while (*cursor->next()) ++entries;
+    return entries;
+  };
+  onStep = [&] {
+    if (phase() != "cloning") return;
+    waiting = std::max(waiting, onDisk());
+    EXPECT_EQ(target->assembly.oplog()->visibility().get(), bson::Timestamp()) << "nobody reads it before its end";
+    const std::string next = std::to_string(++id);
+    onSource(R"({"insert": "many", "documents": [{"_id": )" + next + R"(, "u": )" + next + "}]}");
+  };
+  begin();
+  finish();
+  onStep = nullptr;
+  EXPECT_GT(waiting, 1);
+  expectTheSame();
+}
+
 /// All of the work comes at once, at that step of the copy.
 class CopyAroundAStep : public CopyTest {};
 

@@ -190,7 +190,7 @@ TEST_F(WithAnotherMember, MeasuresTheWayOfTheVeryHeartbeatThatIsAnswered) {
   EXPECT_EQ(roundTrip(), std::chrono::microseconds(700)) << "none of them says anything";
 }
 
-/// Whoever may open a link may call under any number of names.
+/// A node that can open links may call under any number of names.
 TEST_F(WithAnotherMember, RemembersFewStrangersAndNotForLong) {
   const auto contacts = [this] { return server.server->membership->view()->contacts; };
   hear(heartbeat());
