@@ -5,6 +5,7 @@
 #include "actors/commands/query_support.hpp"
 #include "actors/commands/tailing.hpp"
 #include "actors/kernel/node.hpp"
+#include "actors/replication/replication_progress.hpp"
 #include "actors/server/capped_waiters.hpp"
 #include "actors/server/command.hpp"
 #include "actors/server/read_concern.hpp"
@@ -26,6 +27,7 @@ constexpr size_t kReplyOverhead = 16 * 1024;
 struct BatchState {
   int64_t returned = 0;
   bool exhausted = false;
+  bool atEnd = false;   ///< it has all that the source gave now
   bool isOnly = false;  ///< nobody can ask for what it does not hold
 };
 
@@ -45,7 +47,7 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
   RawBatch* raw = request.rawBatch ? &*request.rawBatch : nullptr;
   if (raw) {
     limit.bytes = std::min(limit.bytes, raw->bytes);
-    raw->reserve(limit.bytes);
+    raw->reserve(std::min(limit.bytes, 2 * cursor.lastRawBytes));
   }
   const size_t start = reply.size();
   const auto size = [&] { return raw ? raw->documents.size() : reply.size() - start; };
@@ -66,6 +68,7 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
     if (!next.isOK()) co_return next.status();
     if (next->isEnd()) {
       state.exhausted = !staysOpen(cursor);
+      state.atEnd = true;
       break;
     }
     if (next->isDocument()) {
@@ -89,6 +92,7 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
       if (Status status = co_await letOthersRun(request, *cursor.stream, lastYield); !status.isOK()) co_return status;
     }
   }
+  if (raw) cursor.lastRawBytes = raw->documents.size();
   if (cursor.limit && cursor.returned + state.returned >= *cursor.limit) state.exhausted = true;
   co_return Status::OK();
 }
@@ -105,13 +109,19 @@ Task<Status> fillWhenThereAreNews(Request& request, ClientCursor& cursor, BatchL
   const NewsSource source = cursor.tail->news;
   for (;;) {
     const int64_t known = request.server().cappedWaiters.newsOf(source);
-    if (Status status = co_await fillNextBatch(request, cursor, limit, state); !status.isOK()) co_return status;
-    if (state.returned > 0 || state.exhausted) {
-      cursor.tail->pace.answered(request.server().node.environment().now(), known);
-      co_return Status::OK();
+    const OpTime newest = source.ofLog ? request.server().progress->applied() : OpTime();
+    if (!source.ofLog || cursor.tail->readUpTo != known) {
+      if (Status status = co_await fillNextBatch(request, cursor, limit, state); !status.isOK()) co_return status;
+      if (state.atEnd) cursor.tail->readUpTo = known;
+      if (state.returned > 0 || state.exhausted) {
+        cursor.tail->pace.answered(request.server().node.environment().now(), known);
+        cursor.tail->sent = newest;
+        co_return Status::OK();
+      }
+      suspend(request.operation(), *cursor.stream);
     }
-    suspend(request.operation(), *cursor.stream);
-    const auto news = co_await awaitNews(request, source, known, {until, cursor.tail->pace.isQuick()});
+    const auto news =
+        co_await awaitNews(request, source, known, {until, cursor.tail->pace.isQuick(), cursor.tail->sent});
     if (!news.isOK()) co_return news.status();
     if (!*news) co_return Status::OK();
   }

@@ -192,7 +192,7 @@ Task<Status> find(Request& request) {
   cursor->noTimeout = request.flag("noCursorTimeout");
   cursor->limit = wanted.limit;
   if (*tailable && resources->collection)
-    cursor->tail = Tail{newsFor(request, *resources->collection), request.flag("awaitData"), {}};
+    cursor->tail = Tail{newsFor(request, *resources->collection), request.flag("awaitData"), {}, {}, {}};
   if (givesTokens && resources->collection && !resources->collection->isClustered())
     cursor->position = ScanPosition{resources->collection->ident(), {}};
   co_return co_await replyWithCursor(request, std::move(cursor), {documents}, isSingle);

@@ -3,6 +3,7 @@
 #include "actors/kernel/node.hpp"
 #include "actors/server/capped_waiters.hpp"
 #include "actors/server/hello_state.hpp"
+#include "actors/server/progress_wait.hpp"
 #include "actors/server/server_context.hpp"
 #include "actors/storage/interruptible_wait.hpp"
 #include "messaging/errors/co_status.hpp"
@@ -42,7 +43,8 @@ StatusWith<bool> wantsTailable(const Request& request, const storage::Collection
 NewsSource newsFor(const Request& request, const storage::Collection& collection) {
   const bool ofMajority = request.operation().recoveryUnit().readSource() == storage::ReadSource::kMajority;
   const bool committed = collection.ns().isReplicated() || collection.ns() == storage::oplogName();
-  return {collection.uuid(), ofMajority && committed};
+  const bool ofLog = collection.ns() == storage::oplogName() && request.server().progress;
+  return {collection.uuid(), ofMajority && committed, ofLog && !ofMajority};
 }
 
 StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& getMore, const ClientCursor& cursor) {
@@ -62,14 +64,68 @@ StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& get
 
 namespace {
 
-/// Ends when no more news come, or the first ones have waited long enough.
-Task<void> gatherNews(ServerContext& server, NewsSource source) {
+/// A reader of the log that gathers, from before it waits for news until it has gathered: the flush of the journal
+/// waits for it. Ends with the frame that holds it, however the command ends.
+class LogGathering {
+ public:
+  explicit LogGathering(ServerContext& server) : server_(server) { server_.bursts.beginGathering(); }
+  LogGathering(const LogGathering&) = delete;
+  LogGathering& operator=(const LogGathering&) = delete;
+  ~LogGathering() {
+    server_.bursts.endGathering();
+    if (server_.durability.claimWake()) server_.wakeFlusher();
+  }
+
+ private:
+  ServerContext& server_;
+};
+
+Task<void> awaitFirstNews(Request& request, NewsSource source, int64_t known, TimePoint until) {
+  ServerContext& server = request.server();
+  const auto woken = std::make_shared<Promise<Done>>();
+  auto news = woken->future();
+  server.cappedWaiters.wakeOnNews(source, known, woken);
+  const auto wake = [woken](const Status&) { woken->set(Done{}); };
+  const InterruptibleWait guard(server.node.environment(), request.operation(), wake, {.limit = until});
+  co_await news;
+}
+
+/// A moment, or until the whole burst of writers waits.
+Task<void> awaitBurst(Request& request) {
+  ServerContext& server = request.server();
+  const auto woken = std::make_shared<Promise<Done>>();
+  auto complete = woken->future();
+  server.bursts.whenComplete(woken);
+  const auto wake = [woken](const Status&) { woken->set(Done{}); };
+  const TimePoint quiet = server.node.environment().now() + NewsPace::kQuietOfKnown;
+  const InterruptibleWait guard(server.node.environment(), request.operation(), wake, {.limit = quiet});
+  co_await complete;
+}
+
+/// What was sent is not committed yet, so its writers are still to come with their next entries: those of others wait
+/// for them, or writers would go on in two bursts that cost as much as twice as many in one.
+Task<void> awaitCommit(Request& request, OpTime sent, TimePoint until) {
+  ServerContext& server = request.server();
+  if (sent == OpTime{} || !server.progress->role()->leads) co_return;
+  const auto committed = [sent](auto& progress, auto done) {
+    return progress.whenReached(sent, true, [done = std::move(done)] { done(Status::OK()); });
+  };
+  (void)co_await awaitProgress(request, committed, {.limit = until});
+}
+
+/// Ends with the burst of writers, when no more news come, or the first ones have waited long enough.
+Task<void> gatherNews(Request& request, NewsSource source, OpTime sent) {
+  ServerContext& server = request.server();
   const TimePoint until = server.node.environment().now() + NewsPace::kGathering;
+  if (source.ofLog) co_await awaitCommit(request, sent, until);
   for (;;) {
     const int64_t known = server.cappedWaiters.newsOf(source);
-    co_await server.node.sleepFor(NewsPace::kQuiet);
-    if (server.cappedWaiters.newsOf(source) == known || server.node.environment().now() >= until) co_return;
+    if (source.ofLog) co_await awaitBurst(request);
+    else co_await server.node.sleepFor(NewsPace::kQuiet);
+    if (source.ofLog && server.bursts.isComplete()) co_return;
+    if (server.cappedWaiters.newsOf(source) == known || server.node.environment().now() >= until) break;
   }
+  if (source.ofLog) server.bursts.expectNoMore();
 }
 
 }  // namespace
@@ -81,14 +137,11 @@ Task<StatusWith<bool>> awaitNews(Request& request, NewsSource source, int64_t kn
   bool inTime = began < wait.until;
   if (inTime) {
     request.endWithClient();
-    const auto woken = std::make_shared<Promise<Done>>();
-    auto news = woken->future();
-    server.cappedWaiters.wakeOnNews(source, known, woken);
-    const auto wake = [woken](const Status&) { woken->set(Done{}); };
-    const InterruptibleWait guard(environment, request.operation(), wake, {.limit = wait.until});
-    co_await news;
+    std::optional<LogGathering> gathering;
+    if (wait.gathers && source.ofLog) gathering.emplace(server);
+    co_await awaitFirstNews(request, source, known, wait.until);
     inTime = environment.now() < wait.until;
-    if (inTime && wait.gathers) co_await gatherNews(server, source);
+    if (inTime && wait.gathers) co_await gatherNews(request, source, wait.sent);
     request.operation().metrics.awaited += environment.now() - began;
   }
   if (server.hello.shuttingDown()) co_return Status(ErrorCode::kInterruptedAtShutdown, "The server is shutting down");

@@ -23,6 +23,7 @@ StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& get
 struct NewsWait {
   TimePoint until;       ///< at the latest
   bool gathers = false;  ///< further news behind the first ones (NewsPace)
+  OpTime sent = {};      ///< of the log: what the reader has got so far
 };
 /// Waits, without thread or snapshot, for news of the cursor's source since `known`. True when there are some.
 /// Errors: the operation was killed; InterruptedAtShutdown.

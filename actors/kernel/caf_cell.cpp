@@ -8,8 +8,9 @@
 #include <caf/resumable.hpp>
 
 #include <chrono>
+#include <condition_variable>
 #include <limits>
-#include <semaphore>
+#include <mutex>
 #include <thread>
 
 #include "actors/kernel/actor_cell.hpp"
@@ -65,6 +66,29 @@ class Queue {
   Element::node_pointer first_ = nullptr, last_ = nullptr;
 };
 
+/// Calls a thread that has nothing to do; a call that comes first is kept. A std::binary_semaphore would yield the
+/// processor a dozen times before it sleeps, which costs a busy machine more than the sleep.
+class WakeUp {
+ public:
+  void call() {
+    {
+      const std::lock_guard lock(mutex_);
+      called_ = true;
+    }
+    condition_.notify_one();
+  }
+  void await() {
+    std::unique_lock lock(mutex_);
+    condition_.wait(lock, [this] { return called_; });
+    called_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable condition_;
+  bool called_ = false;
+};
+
 /// Answers the request of a CAF actor, as the asked actor.
 class CafReply final : public ReplySink {
  public:
@@ -99,7 +123,7 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
   /// Its first turn. `alone`: on a thread of its own.
   void launch(bool alone) {
     if (!alone) return schedule();
-    wake_ = std::make_unique<std::binary_semaphore>(0);
+    wake_ = std::make_unique<WakeUp>();
     impl_.system->inc_detached_threads();
     retain();
     std::thread([this] { runAlone(); }).detach();
@@ -190,7 +214,7 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
 
   void push(Element* element) noexcept {
     if (inbox_.push_front(element) != caf::intrusive::inbox_result::unblocked_reader) return;
-    if (wake_) wake_->release();
+    if (wake_) wake_->call();
     else schedule();
   }
   void schedule() noexcept {
@@ -251,7 +275,7 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
     for (;;) {
       const auto result = resume(nullptr, std::numeric_limits<size_t>::max());
       if (result == done) break;
-      if (result == awaiting_message) wake_->acquire();
+      if (result == awaiting_message) wake_->await();
     }
     release();
     system.dec_detached_threads();
@@ -259,8 +283,8 @@ class CafCell final : public caf::monitorable_actor, public caf::resumable, publ
 
   Node::Impl& impl_;
   Inbox inbox_;
-  Queue urgent_, normal_;                        ///< messages taken out of the inbox; used by the running turn only
-  std::unique_ptr<std::binary_semaphore> wake_;  ///< of an actor with its own thread
+  Queue urgent_, normal_;         ///< messages taken out of the inbox; used by the running turn only
+  std::unique_ptr<WakeUp> wake_;  ///< of an actor with its own thread
   uint32_t turns_ = 0;
   bool started_ = false;
 };

@@ -88,7 +88,7 @@ void JournalFlusher::finish() {
   if (!status.isOK()) throw std::runtime_error("the log could not be flushed: " + status.reason());
   // For commits made during the last one. A wake-up that came while it waited for a hole is gone, and was the only one.
   if (pace_) flush();
-  else if (tracker_->waiters() > 0) tell(self(), local(FlushNow{}));
+  else if (tracker_->isWakeRequested()) tell(self(), local(FlushNow{}));
 }
 
 /// An orderly stop leaves nothing behind that a client might still wait for. A flush that has begun is ended in any

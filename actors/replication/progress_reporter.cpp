@@ -14,7 +14,7 @@ namespace {
 /// Between two reports of what is applied to the topology, which decides nothing by it that is in a hurry.
 constexpr Duration kTopologyPace = std::chrono::milliseconds(100);
 constexpr Duration kAfterFailure = std::chrono::milliseconds(500);
-/// How long a report of what is applied waits for its flush.
+/// How long a report of what is applied waits for its flush; where the last flush took less, for as long as it takes.
 constexpr Duration kUntilDurable = std::chrono::milliseconds(1);
 /// Between two messages about the commit point to members that report all the time, whose answers bring it as well.
 constexpr Duration kPointPace = std::chrono::milliseconds(5);
@@ -42,6 +42,7 @@ bool isInHurry(Topology::Phase phase) {
 Behaviour ProgressReporter::behaviour() {
   return {on<Moved>([this](const Moved&) { moved(); }), on<SourceChosen>([this](const SourceChosen&) {
             tellTopology();
+            watchAll();
             report();
           }),
           onMessage<PositionReport>([this](const PositionReport& report, Context& context) { take(report, context); }),
@@ -73,9 +74,19 @@ void ProgressReporter::keepAlive() {
   else if (environment().now() - reportedAt_ >= pause / 2) report();
 }
 
+/// A primary reports to nobody. As long as the topology is to be told of what it applies at its pace, only the commit
+/// point is news.
 void ProgressReporter::watchProgress() {
   const auto wake = [node = &node(), to = self()] { node->tell(to, local(Moved{})); };
-  waiter_ = parts_.progress.whenMoved(seen_, wake);
+  const bool isTold = topologyTimer_ && !isInHurry(parts_.membership.view()->topology.memory.phase);
+  watchesAll_ = !isTold || !parts_.progress.role()->leads;
+  waiter_ = watchesAll_ ? parts_.progress.whenMoved(seen_, wake)
+                        : parts_.progress.whenCommitPointMoved(seen_.commitPoint, wake);
+}
+
+/// A message that is under way watches anew when it comes.
+void ProgressReporter::watchAll() {
+  if (!watchesAll_ && parts_.progress.withdraw(waiter_)) moved();
 }
 
 /// However often the times move while a message waits, it is one message.
@@ -93,12 +104,23 @@ void ProgressReporter::reportMove(const ReplicationProgress::Times& before) {
   const bool isAhead = seen_.applied > seen_.durable;
   const bool isFlushed = seen_.durable != before.durable;
   if (!isFlushed && seen_.applied == before.applied) return;  // the commit point alone
+  timeFlush(isAhead, isFlushed);
   if (isFlushed || !isAhead || countsWhatIsApplied()) return report();
-  if (std::exchange(reportTimer_, true)) return;
+  if (!isFlushSlow_ || std::exchange(reportTimer_, true)) return;
   after(kUntilDurable, [this] {
     reportTimer_ = false;
     if (reported_.applied != seen_.applied) report();
   });
+}
+
+/// A timer for each batch costs more than it is worth where flushes are quick.
+void ProgressReporter::timeFlush(bool isAhead, bool isFlushed) {
+  const TimePoint now = environment().now();
+  if (isFlushed) {
+    isFlushSlow_ = aheadSince_ && now - *aheadSince_ > kUntilDurable;
+    aheadSince_.reset();
+  }
+  if (isAhead && !aheadSince_) aheadSince_ = now;
 }
 
 /// The set waits for what this member applies, whether it is durable or not.
@@ -117,7 +139,8 @@ void ProgressReporter::tellTopology() {
     if (!std::exchange(topologyTimer_, true))
       after(kTopologyPace - since, [this] {
         topologyTimer_ = false;
-        tellTopology();
+        if (watchesAll_) tellTopology();
+        else watchAll();
       });
     return;
   }

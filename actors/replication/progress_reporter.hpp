@@ -49,6 +49,8 @@ class ProgressReporter final : public Actor {
   void reportMove(const ReplicationProgress::Times& before);
   bool countsWhatIsApplied() const;
   void watchProgress();
+  void watchAll();
+  void timeFlush(bool isAhead, bool isFlushed);
   void tellTopology();
   void report();
   Task<void> reportWhileMoving();
@@ -76,6 +78,9 @@ class ProgressReporter final : public Actor {
   uint64_t reporter_ = 0;  ///< whose turn it is to report: another source begins another one
   bool again_ = false;
   bool topologyTimer_ = false, reportTimer_ = false, pointTimer_ = false;
+  bool watchesAll_ = true;               ///< moves of all its times
+  std::optional<TimePoint> aheadSince_;  ///< what is applied is ahead of what is durable
+  bool isFlushSlow_ = true;              ///< the last one was, as far as is known
   TimePoint toldTopologyAt_{}, reportedAt_{}, toldBelowAt_{};
   /// A member that reports to this one, or to one that does.
   struct Below {

@@ -77,6 +77,7 @@ void ReplicationProgress::setRole(Role role) {
   if (role == *role_) return;
   const auto before = std::exchange(role_, std::make_shared<const Role>(std::move(role)));
   newestTerm_ = std::max(newestTerm_, role_->term);
+  judgeAnew();
   std::erase_if(positions_,
                 [&](const auto& each) { return each.first == before->self || !role_->config.has(each.first); });
   moved(std::move(lock));
@@ -153,17 +154,45 @@ ReplicationProgress::WaiterId ReplicationProgress::whenReached(const OpTime& ent
 ReplicationProgress::WaiterId ReplicationProgress::whenAcknowledged(const OpTime& write, const Acknowledgement& wanted,
                                                                     Verdict done) {
   const auto verdict = std::make_shared<Status>();
-  auto isOver = [this, write, wanted, verdict] {
+  auto isOver = judge(write, wanted, verdict);
+  {
+    const std::lock_guard lock(mutex_);
+    if (isOfCommitPoint(role_->config, wanted) && commitPoint_ < write) {
+      commitWaiters_.emplace(std::pair(write, ++lastWaiter_), std::move(done));
+      ofCommitWaiters_.emplace(lastWaiter_, CommitWaiter{write, wanted});
+      return lastWaiter_;
+    }
+  }
+  return wait(std::move(isOver), [verdict, done = std::move(done)] { done(*verdict); });
+}
+
+/// Whether the write is acknowledged, or never can be.
+std::function<bool()> ReplicationProgress::judge(const OpTime& write, const Acknowledgement& wanted,
+                                                 std::shared_ptr<Status> verdict) {
+  return [this, write, wanted, verdict = std::move(verdict)] {
     if (isOfCommitPoint(role_->config, wanted)) return commitPoint_ >= write;
     if (isSatisfied(role_->config, positions_, commitPoint_, write, wanted)) return true;
     *verdict = checkSatisfiable(role_->config, wanted);
     return !verdict->isOK();
   };
-  return wait(std::move(isOver), [verdict, done = std::move(done)] { done(*verdict); });
+}
+
+void ReplicationProgress::judgeAnew() {
+  for (auto& [key, done] : std::exchange(commitWaiters_, {})) {
+    const CommitWaiter& known = ofCommitWaiters_.at(key.second);
+    const auto verdict = std::make_shared<Status>();
+    auto tell = [verdict, done = std::move(done)] { done(*verdict); };
+    waiters_.emplace(key.second, Waiter{judge(known.write, known.wanted, verdict), std::move(tell)});
+  }
+  ofCommitWaiters_.clear();
 }
 
 ReplicationProgress::WaiterId ReplicationProgress::whenMoved(const Times& seen, Callback done) {
   return wait([this, seen] { return Times{own_.applied, own_.durable, commitPoint_} != seen; }, std::move(done));
+}
+
+ReplicationProgress::WaiterId ReplicationProgress::whenCommitPointMoved(const OpTime& seen, Callback done) {
+  return wait([this, seen] { return commitPoint_ != seen; }, std::move(done));
 }
 
 ReplicationProgress::WaiterId ReplicationProgress::wait(std::function<bool()> isOver, Callback done) {
@@ -180,12 +209,17 @@ ReplicationProgress::WaiterId ReplicationProgress::wait(std::function<bool()> is
 
 bool ReplicationProgress::withdraw(WaiterId waiter) {
   const std::lock_guard lock(mutex_);
+  if (const auto known = ofCommitWaiters_.find(waiter); known != ofCommitWaiters_.end()) {
+    commitWaiters_.erase({known->second.write, waiter});
+    ofCommitWaiters_.erase(known);
+    return true;
+  }
   return waiters_.erase(waiter) > 0;
 }
 
 size_t ReplicationProgress::waiters() const {
   const std::lock_guard lock(mutex_);
-  return waiters_.size();
+  return waiters_.size() + commitWaiters_.size();
 }
 
 void ReplicationProgress::moved(std::unique_lock<std::mutex> lock) {
@@ -195,7 +229,19 @@ void ReplicationProgress::moved(std::unique_lock<std::mutex> lock) {
   const OpTime stable = stableLocked();
   majority_.store(committedLocked().timestamp.asUint64(), std::memory_order_release);
   const bool tell = std::exchange(toldStable_, stable) != stable && hearStable_;
+  const std::vector<Callback> over = takeOver();
+  lock.unlock();
+  if (tell) hearStable_(stable);
+  for (const Callback& done : over) done();
+}
+
+std::vector<ReplicationProgress::Callback> ReplicationProgress::takeOver() {
   std::vector<Callback> over;
+  for (auto it = commitWaiters_.begin(); it != commitWaiters_.end() && it->first.first <= commitPoint_;) {
+    over.push_back([done = std::move(it->second)] { done(Status::OK()); });
+    ofCommitWaiters_.erase(it->first.second);
+    it = commitWaiters_.erase(it);
+  }
   for (auto it = waiters_.begin(); it != waiters_.end();) {
     if (!it->second.isOver()) {
       ++it;
@@ -204,9 +250,7 @@ void ReplicationProgress::moved(std::unique_lock<std::mutex> lock) {
     over.push_back(std::move(it->second.done));
     it = waiters_.erase(it);
   }
-  lock.unlock();
-  if (tell) hearStable_(stable);
-  for (const Callback& done : over) done();
+  return over;
 }
 
 }  // namespace troupe::replication

@@ -7,6 +7,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "messaging/clock/entry_dates.hpp"
 #include "messaging/clock/op_time.hpp"
@@ -104,6 +107,8 @@ class ReplicationProgress final : public storage::ReadTimes {
   };
   Times times() const;
   WaiterId whenMoved(const Times& seen, Callback done);
+  /// When the commit point differs from this one.
+  WaiterId whenCommitPointMoved(const OpTime& seen, Callback done);
   /// False when its callback has been, or is being, called.
   bool withdraw(WaiterId waiter);
   size_t waiters() const;
@@ -116,6 +121,12 @@ class ReplicationProgress final : public storage::ReadTimes {
     std::function<bool()> isOver;  ///< with the lock held
     Callback done;
   };
+  /// By the entries that they wait for: a set that is busy has many, and each move ends those before it.
+  using CommitWaiters = std::map<std::pair<OpTime, WaiterId>, Verdict>;
+  struct CommitWaiter {
+    OpTime write;
+    Acknowledgement wanted;
+  };
   static bson::Timestamp load(const std::atomic<uint64_t>& from) {
     return bson::Timestamp::fromUint64(from.load(std::memory_order_acquire));
   }
@@ -126,6 +137,11 @@ class ReplicationProgress final : public storage::ReadTimes {
   OpTime committedLocked() const;
   /// Recounts, publishes and unlocks; then calls whoever need not wait any longer.
   void moved(std::unique_lock<std::mutex> lock);
+  /// With the lock held: what ends the waits that are over.
+  std::vector<Callback> takeOver();
+  std::function<bool()> judge(const OpTime& write, const Acknowledgement& wanted, std::shared_ptr<Status> verdict);
+  /// A new config may judge them otherwise.
+  void judgeAnew();
 
   EntryDates dates_;
   mutable std::mutex mutex_;
@@ -138,6 +154,8 @@ class ReplicationProgress final : public storage::ReadTimes {
   std::atomic<uint64_t> lastApplied_{0}, majority_{0};
   uint64_t lastWaiter_ = 0;
   std::map<WaiterId, Waiter> waiters_;
+  CommitWaiters commitWaiters_;
+  std::unordered_map<WaiterId, CommitWaiter> ofCommitWaiters_;  ///< by their ids
   std::function<void(const OpTime&)> hearStable_;
 };
 

@@ -28,8 +28,10 @@ namespace troupe::server {
 /// State of a tailable cursor: at the end of its collection it waits for more.
 struct Tail {
   NewsSource news;
-  bool awaitData = false;  ///< its getMore waits a while for news
-  NewsPace pace;           ///< of the answers of its getMores
+  bool awaitData = false;                ///< its getMore waits a while for news
+  NewsPace pace;                         ///< of the answers of its getMores
+  OpTime sent = {};                      ///< of the log: this node's newest entry when the last answer was read
+  std::optional<int64_t> readUpTo = {};  ///< of the log: the news behind which there was nothing more
 };
 
 /// Where a scan of a collection has come to, for clients that want to go on there with another cursor
@@ -62,6 +64,7 @@ struct ClientCursor {
   int64_t returned = 0;
   int64_t batches = 0;
   int64_t keysExamined = 0, docsExamined = 0;  ///< by its commands so far
+  size_t lastRawBytes = 1024;                  ///< of its last batch for another node
   std::optional<int64_t> limit;                ///< results after which it is known to be exhausted
   std::optional<Tail> tail;
   std::optional<ScanPosition> position;  ///< while it is asked for

@@ -18,6 +18,8 @@ class NewsPace {
   static constexpr Duration kGathering = std::chrono::microseconds(1500);
   /// Without news for as long the burst has ended.
   static constexpr Duration kQuiet = std::chrono::microseconds(200);
+  /// The same where it is known who is still to come: it ends with them.
+  static constexpr Duration kQuietOfKnown = std::chrono::microseconds(500);
 
   /// An answer leaves; `news`: CappedWaiters::newsOf, up to which it was read.
   void answered(TimePoint now, int64_t news) {

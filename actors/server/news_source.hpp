@@ -7,6 +7,7 @@ namespace troupe::server {
 struct NewsSource {
   bson::Uuid collection;
   bool committed = false;  ///< the cursor sees a write once a majority has it: moves of the commit point are its news
+  bool ofLog = false;      ///< the log of operations as it is written, which members follow
 };
 
 }  // namespace troupe::server

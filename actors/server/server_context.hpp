@@ -17,6 +17,7 @@
 #include "actors/server/message_memory.hpp"
 #include "actors/server/namespace_usage.hpp"
 #include "actors/server/parameters.hpp"
+#include "actors/server/writer_bursts.hpp"
 #include "actors/storage/collection_writer.hpp"
 #include "messaging/auth/random.hpp"
 #include "messaging/bson/ids.hpp"
@@ -112,6 +113,7 @@ struct ServerContext {
   UserStore& users;
   HelloState& hello;
   CappedWaiters& cappedWaiters;
+  WriterBursts bursts;
   Profiler& profiler;
   ServerCounters counters;
   OperationLatencies latencies;

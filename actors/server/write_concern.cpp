@@ -1,6 +1,7 @@
 #include "actors/server/write_concern.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -45,20 +46,41 @@ Task<Status> awaitJournal(Request& request, storage::DurabilityTicket ticket) {
   co_return co_await outcome;
 }
 
-AskProgress acknowledged(const OpTime& write, const Acknowledgement& wanted) {
-  return [write, wanted](ReplicationProgress& progress, ReplicationProgress::Verdict done) {
-    return progress.whenAcknowledged(write, wanted, std::move(done));
+/// A writer that waits for members: from here on until it has their answer, or its frame has gone.
+class BurstMember {
+ public:
+  explicit BurstMember(WriterBursts& bursts) : bursts_(bursts) { bursts_.arrived(); }
+  BurstMember(const BurstMember&) = delete;
+  BurstMember& operator=(const BurstMember&) = delete;
+  ~BurstMember() { leave(); }
+  void leave() {
+    if (!hasLeft_.exchange(true)) bursts_.left();
+  }
+
+ private:
+  WriterBursts& bursts_;
+  std::atomic<bool> hasLeft_{false};
+};
+
+AskProgress acknowledged(const OpTime& write, const Acknowledgement& wanted, std::shared_ptr<BurstMember> member) {
+  return [write, wanted, member = std::move(member)](ReplicationProgress& progress, ReplicationProgress::Verdict done) {
+    return progress.whenAcknowledged(write, wanted, [member, done = std::move(done)](const Status& verdict) {
+      member->leave();
+      done(verdict);
+    });
   };
 }
 
-/// Members have the write. The own journal counts among them, so it is flushed at once.
+/// Members have the write. The own journal counts among them, so it is flushed as soon as the write's burst is sent.
 Task<Status> awaitMembers(Request& request, storage::DurabilityTicket ticket) {
   ServerContext& server = request.server();
   const storage::OperationContext& operation = request.operation();
   const Acknowledgement wanted = acknowledgementOf(operation.writeConcern);
   TROUPE_CO_TRY(replication::checkSatisfiable(server.progress->role()->config, wanted));
-  if (server.durability.wait(ticket, [](const Status&) {})) server.wakeFlusher();
-  co_return co_await awaitProgress(request, acknowledged(operation.lastOpTime(), wanted), waitOptions(request));
+  if (!server.durability.isDurable(ticket)) server.durability.expectFlush();
+  auto ask = acknowledged(operation.lastOpTime(), wanted, std::make_shared<BurstMember>(server.bursts));
+  if (!server.bursts.isGathering() && server.durability.claimWake()) server.wakeFlusher();
+  co_return co_await awaitProgress(request, std::move(ask), waitOptions(request));
 }
 
 }  // namespace

@@ -25,6 +25,17 @@ bool DurabilityTracker::wait(DurabilityTicket ticket, Callback done) {
   return false;
 }
 
+bool DurabilityTracker::claimWake() {
+  if (!isExpected_.load()) return false;
+  std::lock_guard lock(mutex_);
+  return isExpected_.exchange(false) && durable() < taken() && !std::exchange(wakeRequested_, true);
+}
+
+bool DurabilityTracker::isWakeRequested() const {
+  std::lock_guard lock(mutex_);
+  return wakeRequested_;
+}
+
 bool DurabilityTracker::hasWork() const {
   std::lock_guard lock(mutex_);
   return !covered_.empty() || !waiting_.empty() || durable() < taken();
@@ -40,6 +51,7 @@ DurabilityTicket DurabilityTracker::beginFlush() {
   if (flushing_) throw std::logic_error("a flush is under way already");
   flushing_ = true;
   wakeRequested_ = false;
+  isExpected_.exchange(false);  // what is expected from here on may not be covered
   covered_.swap(waiting_);
   return flushUpTo_ = taken();
 }

@@ -35,6 +35,12 @@ class DurabilityTracker {
   /// Completes `done` once the ticket is durable, or with the failure of the flush that was to make it so. True when
   /// the caller has to wake the flusher: no flush covers the ticket, and nobody was told so since the last beginFlush.
   bool wait(DurabilityTicket ticket, Callback done);
+  /// The commit has to be durable soon, and others come with it: the flusher is woken by whoever asks `claimWake` next.
+  void expectFlush() { isExpected_.store(true); }
+  /// Whether a flush is expected and nobody was told to wake the flusher since the last one began: the caller has to.
+  bool claimWake();
+  /// Somebody was told to wake the flusher, which has begun no flush since.
+  bool isWakeRequested() const;
   /// Whether there is anything not yet durable, or somebody waiting.
   bool hasWork() const;
   size_t waiters() const;
@@ -71,6 +77,7 @@ class DurabilityTracker {
   bool flushing_ = false;
   DurabilityTicket flushUpTo_ = 0;
   bool wakeRequested_ = false;  ///< somebody was told to wake the flusher, which has not begun since
+  std::atomic<bool> isExpected_{false};
   bool closed_ = false;
   Status closeReason_;
   Statistics statistics_;

@@ -55,7 +55,12 @@ bson::Timestamp TruncateAfterPoint::get() const {
 Status TruncateAfterPoint::set(bson::Timestamp point) {
   const std::lock_guard lock(mutex_);
   if (point == point_) return {};
-  TROUPE_ASSIGN(auto session, engine_.openSession());
+  const auto lent = catalog_.pool().borrow();
+  std::unique_ptr<Session> own;
+  if (!lent.isOK()) {  // all are lent: the log is flushed nevertheless
+    TROUPE_ASSIGN(own, engine_.openSession());
+  }
+  Session* const session = own ? own.get() : lent->get();
   TROUPE_TRY(session->begin());
   TROUPE_ASSIGN(auto cursor, session->cursor(table_));
   const bson::Document row = bson::doc("_id", kIdent, kIdent, point);

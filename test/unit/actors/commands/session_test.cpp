@@ -41,7 +41,8 @@ TEST_F(SessionTest, WithMalformedIdsAreRefused) {
 /// Whether the command has a transaction number or not.
 TEST_F(SessionTest, WithFieldsThatNoClientMayGiveAreRefused) {
   const auto codeWith = [&](std::string_view field) {
-    const bson::Binary uuid{bson::kBinaryUuid, std::string(16, 'a')};
+    const std::string bytes(16, 'a');
+    const bson::Binary uuid{bson::kBinaryUuid, bytes};
     const bson::Document id = bson::doc("id", uuid, field, uuid);
     return std::pair(server.run(bson::doc("ping", 1, "lsid", id))["code"].toInt64(),
                      list("refreshSessions", id)["code"].toInt64());

@@ -45,7 +45,8 @@ class ProgressReporterTest : public ::testing::Test {
       return CommitPointNews{"p:1", 1, configOfFour().configVersion(), {}};
     });
     kit.start<ProgressReporter>(
-        kProgressPath, ProgressReporter::Parts{progress, membership, [this] { return chosen; }, [](AppliedAdvanced) {},
+        kProgressPath, ProgressReporter::Parts{progress, membership, [this] { return chosen; },
+                                               [this](const AppliedAdvanced& news) { applied.push_back(news.applied); },
                                                [](MemberAdvanced) {},
                                                [this](MembersHeard news) {
                                                  for (auto& each : news.members) heard.push_back(std::move(each));
@@ -76,7 +77,8 @@ class ProgressReporterTest : public ::testing::Test {
   ReplicationProgress progress;
   Membership membership{"rs", "a:1"};
   std::vector<Heard> heard;
-  std::vector<int64_t> terms;  ///< that the topology was told of
+  std::vector<OpTime> applied;  ///< that the topology was told of
+  std::vector<int64_t> terms;   ///< that the topology was told of
   std::vector<MemberPosition> reported;
   ReplicaSetId reportedSet;
   int reports = 0;
@@ -183,11 +185,46 @@ TEST_F(ProgressReporterTest, OneReportTellsOfWhatIsAppliedAndDurable) {
   EXPECT_EQ(reported.front().durable, first);
   kit.advance(1ms);
   EXPECT_EQ(reports, 1) << "there is nothing left to tell";
-  progress.noteApplied(second);
-  kit.advance(1ms);
-  EXPECT_EQ(reports, 2) << "a slow flush does not keep back what is applied";
-  EXPECT_EQ(reported.front().applied, second);
-  EXPECT_EQ(reported.front().durable, first);
+}
+
+TEST_F(ProgressReporterTest, SlowFlushesDoNotKeepBackWhatIsApplied) {
+  const auto apply = [&](uint32_t second, Duration flushTakes) {
+    const OpTime end{1, {second, 1}};
+    reports = 0;
+    progress.noteApplied(end);
+    kit.advance(flushTakes);
+    const int whileFlushing = reports;
+    progress.noteDurable(end);
+    kit.run();
+    EXPECT_EQ(reported.front().durable, end);
+    return whileFlushing;
+  };
+  EXPECT_EQ(apply(1000, 5ms), 1) << "how long a flush takes is not known yet";
+  EXPECT_EQ(apply(2000, 5ms), 1) << "the last one took long";
+  EXPECT_EQ(apply(3000, 0ms), 0);
+  EXPECT_EQ(apply(4000, 500us), 0) << "each timer costs more than a quick flush";
+  EXPECT_EQ(apply(5000, 5ms), 0) << "one flush is waited for";
+  EXPECT_EQ(apply(6000, 5ms), 1);
+}
+
+/// Each of its writes moves what it has applied; the set waits for the commit point alone.
+TEST_F(ProgressReporterTest, OfAPrimaryTellsTheTopologyAtItsPace) {
+  chosen.clear();
+  progress.setRole({configOfFour(), "a:1", 1, true});
+  kit.advance(1s);
+  const auto write = [&](uint32_t second) {
+    progress.noteApplied({1, {second, 1}});
+    kit.run();
+  };
+  write(1000);
+  const auto handled = [&] { return kit.node().registry().row(kProgressPath)->handled; };
+  const int64_t before = handled();
+  for (uint32_t second = 1001; second <= 1050; ++second) write(second);
+  EXPECT_LE(handled(), before + 2);
+  applied.clear();
+  kit.advance(100ms);
+  ASSERT_FALSE(applied.empty());
+  EXPECT_EQ(applied.back(), (OpTime{1, {1050, 1}})) << "of the newest, when it is due";
 }
 
 TEST_F(ProgressReporterTest, WhatIsAppliedIsReportedAtOnceWhereItCounts) {

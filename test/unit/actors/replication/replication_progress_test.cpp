@@ -131,6 +131,49 @@ TEST_F(Progress, AWriteIsNotAwaitedByMoreMembersThanTheSetHasLeft) {  // OPL-012
   EXPECT_TRUE(verdict.isOK());
 }
 
+TEST_F(Progress, TheCommitPointEndsTheWaitsOfWhatPrecedesIt) {
+  progress.setRole(role(true));
+  progress.noteApplied(at(1, 9));
+  progress.noteDurable(at(1, 9));
+  std::vector<uint32_t> ended;
+  for (const uint32_t second : {8u, 5u, 6u, 7u})
+    progress.whenAcknowledged(at(1, second), {.majority = true}, [&ended, second](const Status& how) {
+      EXPECT_TRUE(how.isOK());
+      ended.push_back(second);
+    });
+  const auto withdrawn = progress.whenAcknowledged(at(1, 5), {.majority = true}, judge());
+  EXPECT_EQ(progress.waiters(), 5u);
+  EXPECT_TRUE(progress.withdraw(withdrawn));
+  EXPECT_FALSE(progress.withdraw(withdrawn));
+  progress.notePosition("b:1", everywhere(at(1, 6)));
+  EXPECT_EQ(ended, (std::vector<uint32_t>{5, 6}));
+  progress.setRole(role(true, 2));
+  EXPECT_EQ(progress.waiters(), 2u) << "they wait on in another role";
+  progress.learnFromSource(at(1, 9));
+  EXPECT_EQ(ended.size(), 2u) << "a primary counts by itself";
+  auto follower = role(false, 2);
+  progress.setRole(follower);
+  progress.learnFromSource(at(1, 9));
+  EXPECT_EQ(ended, (std::vector<uint32_t>{5, 6, 8, 7}));
+  EXPECT_EQ(called, 0);
+  EXPECT_EQ(progress.waiters(), 0u);
+}
+
+/// Of a config that counts what is applied the commit point says nothing of journals.
+TEST_F(Progress, AChangedConfigJudgesWaitsAnew) {
+  progress.setRole(role(true));
+  progress.noteApplied(at(1, 5));
+  progress.noteDurable(at(1, 5));
+  progress.whenAcknowledged(at(1, 5), {.majority = true, .journaled = true}, judge());
+  auto lax = role(true);
+  lax.config.writeConcernMajorityJournalDefault = false;
+  progress.setRole(lax);
+  progress.notePosition("b:1", {at(1, 5), at(1, 4)});
+  EXPECT_EQ(called, 0) << "applied by a majority, and on one disk";
+  progress.notePosition("b:1", everywhere(at(1, 5)));
+  EXPECT_EQ(called, 1);
+}
+
 TEST_F(Progress, AJournaledMajorityIsOnItsDisksWhereTheConfigCountsWhatIsApplied) {  // RDC-002
   auto lax = role(true);
   lax.config.writeConcernMajorityJournalDefault = false;

@@ -123,6 +123,31 @@ TEST(DurabilityTracker, StatisticsShowGroupsAndDurations) {
   EXPECT_EQ(statistics.durations.back(), 1);
 }
 
+TEST(DurabilityTracker, AnExpectedFlushIsAskedForByOne) {
+  DurabilityTracker tracker;
+  tracker.take();
+  EXPECT_FALSE(tracker.claimWake()) << "nobody is in a hurry";
+  tracker.expectFlush();
+  EXPECT_FALSE(tracker.isWakeRequested());
+  EXPECT_TRUE(tracker.claimWake());
+  EXPECT_TRUE(tracker.isWakeRequested());
+  tracker.expectFlush();
+  EXPECT_FALSE(tracker.claimWake()) << "the flusher has been woken";
+  tracker.beginFlush();
+  EXPECT_FALSE(tracker.isWakeRequested());
+  tracker.endFlush(Status::OK(), microseconds(1));
+  tracker.expectFlush();
+  EXPECT_FALSE(tracker.claimWake()) << "all is durable";
+}
+
+/// Who waits for its own flush does not wait for those who gather.
+TEST(DurabilityTracker, AWaiterWakesTheFlusherWhoeverExpectsAFlush) {
+  DurabilityTracker tracker;
+  tracker.take();
+  tracker.expectFlush();
+  EXPECT_TRUE(tracker.wait(tracker.take(), [](const Status&) {}));
+}
+
 TEST(DurabilityTracker, ManyWritersAndOneFlusherLoseNobody) {
   DurabilityTracker tracker;
   std::atomic<int> answered{0};
