@@ -132,7 +132,7 @@ class BulkWrite {
     for (const bson::View entry : entries) uuids_.push_back(entry["collectionUUID"]);
     std::vector<auth::ActionSet> needed(names.size());
     for (size_t i = 0; i < ops.size(); ++i) {
-      TROUPE_CO_TRY(co_await betweenArguments());
+      TROUPE_CO_TRY(co_await betweenReads(request_, lastYield_));
       TROUPE_CO_ASSIGN(const auto operation, parseOperation(ops[i], i, names.size()));
       TROUPE_CO_TRY(checkMayBeRetried(request_, operation.body["multi"].truthy(), "multi=true"));
       needed[operation.ns] |= auth::actions({operation.kind->action});
@@ -213,20 +213,10 @@ class BulkWrite {
     return checkCollectionUuid(request_, *namespaces_[operation.ns], uuids_[operation.ns]);
   }
 
-  /// While arguments are read nothing is written: flow control is not passed.
-  Task<Status> betweenArguments() {
-    TROUPE_CO_TRY(request_.checkForInterrupt());
-    const TimePoint now = request_.server().node.environment().now();
-    if (now - lastYield_ < kSlice) co_return Status::OK();
-    TROUPE_CO_TRY(co_await giveWay(request_));
-    lastYield_ = request_.server().node.environment().now();
-    co_return Status::OK();
-  }
-
   Task<StatusWith<std::vector<storage::Namespace>>> namespacesOf(const std::vector<bson::View>& entries) {
     std::vector<storage::Namespace> names;
     for (const bson::View entry : entries) {
-      TROUPE_CO_TRY(co_await betweenArguments());
+      TROUPE_CO_TRY(co_await betweenReads(request_, lastYield_));
       TROUPE_CO_ASSIGN(auto ns, namespaceOf(entry));
       names.push_back(std::move(ns));
     }
@@ -238,7 +228,7 @@ class BulkWrite {
     namespaces_.resize(names.size());
     request_.furtherNamespaces = std::make_shared<std::vector<storage::Namespace>>();
     for (size_t i = 0; i < names.size(); ++i) {
-      TROUPE_CO_TRY(co_await betweenArguments());
+      TROUPE_CO_TRY(co_await betweenReads(request_, lastYield_));
       if (!needed[i].any()) continue;
       auth::ActionSet actions = needed[i];
       actions |= bypassAction(request_);
@@ -298,11 +288,11 @@ class BulkWrite {
   }
 
   Task<StatusWith<ModificationOutcome>> outcomeOf(BulkOperation operation, int32_t position) {
-    TROUPE_CO_ASSIGN(auto before, retried_.outcomeOf(position, operation.is(kDeleteOperation)));
+    const AuthorizedNamespace ns = *namespaces_[operation.ns];
+    TROUPE_CO_ASSIGN(auto before, retried_.outcomeOf(position, ns, operation.is(kDeleteOperation)));
     if (before) co_return std::move(*before);
     TROUPE_CO_TRY(checkUuid(operation));
     request_.operation().setStatements({&position, 1});
-    const AuthorizedNamespace ns = *namespaces_[operation.ns];
     auto outcome = co_await modify(request_, ns, modificationOf(operation));
     request_.operation().setStatements({});
     co_return outcome;

@@ -17,6 +17,7 @@ constexpr int64_t kBatchBytes = int64_t{1} << 20;
 }  // namespace
 
 Task<Status> CollectionCopy::run(Wanted wanted) {
+  TROUPE_CO_TRY(source_->checkWritable(unit()));  // what only the server writes has no copies either
   TROUPE_CO_TRY(writerOf(request_).roomForTable());
   const auto id = bson::randomUuid([this] { return request_.server().node.environment().random(); });
   const auto name = NamespaceResolution::temporaryOf(target_, "tmp.copy." + id.toString());

@@ -21,7 +21,8 @@ class CollectionCopy {
     bool replaces = false;               ///< a collection in the target's place is dropped
     bool dropsSource = false;            ///< in the same step
   };
-  /// Errors: NamespaceExists, OutOfDiskSpace, those of writing and of an operation that has to end.
+  /// Errors: IllegalOperation (a source that only the server writes), NamespaceExists, OutOfDiskSpace, those of writing
+  /// and of an operation that has to end.
   Task<Status> run(Wanted wanted);
 
  private:

@@ -233,14 +233,17 @@ bson::View firstStatement(bson::View command, std::string_view list) {
 
 /// The actions that the explained command needs. An explanation of a write reads the documents it would write.
 StatusWith<auth::ActionSet> actionsOf(bson::View command) {
-  using enum auth::Action;
   const auto name = command.first().name();
-  if (name == "find" || name == "count" || name == "distinct") return auth::actions({kFind});
-  if (name == "update") return auth::actions({kFind, kUpdate});
-  if (name == "delete") return auth::actions({kFind, kRemove});
-  if (name == "findAndModify" || name == "findandmodify")
-    return auth::actions({kFind, command["remove"].truthy() ? kRemove : kUpdate});
-  return Status(ErrorCode::kCommandNotFound, "Explain failed due to unknown command: " + std::string(name));
+  auth::ActionSet needed = auth::actions({auth::Action::kFind});
+  if (name == "find" || name == "count" || name == "distinct") return needed;
+  std::vector<bson::View> statements;
+  if (const auto list = command["updates"]; list.is(bson::Type::kArray))
+    for (const bson::Element& one : list.asArray())
+      if (one.is(bson::Type::kDocument)) statements.push_back(one.asDocument());
+  const auto change = actionsOfChange(command, statements);
+  if (!change.isOK())
+    return Status(ErrorCode::kCommandNotFound, "Explain failed due to unknown command: " + std::string(name));
+  return needed |= *change;
 }
 
 StatusWith<AuthorizedNamespace> explainedInput(Request& request, bson::View command) {

@@ -21,6 +21,9 @@ constexpr size_t kMaxMetadataBytes = 512;
 constexpr size_t kMaxAppNameBytes = 128;
 /// Longest wait of an awaitable hello, whatever its client asks for; drivers ask for ten seconds.
 constexpr std::chrono::minutes kLongestAwait(10);
+/// Shortest wait of a hello that streams, whatever its client asks for: one message, before any log-in, would have the
+/// server answer without a pause. Drivers' specifications allow half a second and more.
+constexpr std::chrono::milliseconds kShortestStreamedAwait(100);
 /// How soon it is noticed that the client of one has gone. Every driver keeps one waiting: each look costs a call of
 /// the system.
 constexpr std::chrono::seconds kLookForClientEvery(2);
@@ -115,7 +118,9 @@ Task<Status> awaitTopologyChange(Request& request) {
   if (known.processId != hello.processId()) co_return Status::OK();
   if (known.counter > hello.counter())
     co_return Status(ErrorCode(31382), "Received a topology version with a counter ahead of the server's");
-  co_return co_await waitForChange(request, known.counter, std::min<Duration>(bson::timeLimitOf(limit), kLongestAwait));
+  Duration wait = std::min<Duration>(bson::timeLimitOf(limit), kLongestAwait);
+  if (request.wire().has(wire::kExhaustAllowed)) wait = std::max<Duration>(wait, kShortestStreamedAwait);
+  co_return co_await waitForChange(request, known.counter, wait);
 }
 
 void appendTopologyVersion(Request& request) {

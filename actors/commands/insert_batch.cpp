@@ -16,8 +16,10 @@ constexpr size_t kGroupBytes = 512 * 1024;
 /// The documents of one batch on their way into the collection.
 class Inserter {
  public:
-  Inserter(Request& request, const InsertBatch& batch, RetriedStatements& retried, InsertOutcome& outcome)
+  Inserter(Request& request, AuthorizedNamespace ns, const InsertBatch& batch, RetriedStatements& retried,
+           InsertOutcome& outcome)
       : request_(request),
+        ns_(std::move(ns)),
         work_(request.server(), request.operation()),
         batch_(batch),
         retried_(retried),
@@ -27,14 +29,16 @@ class Inserter {
   ~Inserter() { request_.operation().setStatements({}); }
 
   /// Passes over the documents at the front that an earlier attempt has added.
-  Status passRetried() {
+  Task<Status> passRetried() {
+    TimePoint lastYield = request_.server().node.environment().now();
     while (outcome_.settled < batch_.documents.size()) {
-      TROUPE_ASSIGN(const bool wasThere, retried_.contains(position(outcome_.settled)));
+      TROUPE_CO_ASSIGN(const bool wasThere, retried_.contains(position(outcome_.settled), ns_));
       if (!wasThere) break;
       ++outcome_.retried;
       ++outcome_.settled;
+      TROUPE_CO_TRY(co_await betweenReads(request_, lastYield));  // each was looked up in the log
     }
-    return Status::OK();
+    co_return Status::OK();
   }
 
   /// The collection was opened, or let go and opened again: it may have changed its shape, or be another one.
@@ -51,11 +55,12 @@ class Inserter {
     group_.clear();
     made_.clear();
     indexes_.clear();
-    size_t bytes = 0;
-    while (next < documents.size() && group_.size() < kGroupDocuments && bytes < kGroupBytes) {
-      TROUPE_ASSIGN(const bool wasThere, retried_.contains(position(next)));
+    size_t bytes = 0, passed = 0;
+    while (next < documents.size() && group_.size() + passed < kGroupDocuments && bytes < kGroupBytes) {
+      TROUPE_ASSIGN(const bool wasThere, retried_.contains(position(next), ns_));
       if (wasThere) {
         ++outcome_.retried;
+        ++passed;
         ++next;
         continue;
       }
@@ -123,6 +128,7 @@ class Inserter {
   int32_t position(size_t document) const { return batch_.first + static_cast<int32_t>(document); }
 
   Request& request_;
+  const AuthorizedNamespace ns_;
   QueryResources work_;
   const InsertBatch& batch_;
   RetriedStatements& retried_;
@@ -141,8 +147,8 @@ class Inserter {
 
 Task<Status> insertBatch(Request& request, AuthorizedNamespace ns, InsertBatch batch, RetriedStatements& retried,
                          InsertOutcome& outcome) {
-  Inserter inserter(request, batch, retried, outcome);
-  TROUPE_CO_TRY(inserter.passRetried());
+  Inserter inserter(request, ns, batch, retried, outcome);
+  TROUPE_CO_TRY(co_await inserter.passRetried());
   if (outcome.settled == batch.documents.size()) co_return Status::OK();
   TROUPE_CO_TRY(checkCollectionUuid(request, ns, batch.uuid));
   auto target = co_await openForWrite(request, ns, IfMissing::kCreate);

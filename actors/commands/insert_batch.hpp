@@ -27,7 +27,7 @@ struct InsertOutcome {
 /// Adds them in groups that share a storage transaction; others run between two groups. An ordered batch ends with its
 /// first failed document. Where an earlier attempt has added all of them the collection is not even looked for: it may
 /// have been dropped since. Errors: those that end the command, and of opening the collection, which is made when it
-/// does not exist, IncompleteTransactionHistory; `outcome` then tells what was done before.
+/// does not exist, and of RetriedStatements; `outcome` then tells what was done before.
 Task<Status> insertBatch(Request& request, AuthorizedNamespace ns, InsertBatch batch, RetriedStatements& retried,
                          InsertOutcome& outcome);
 

@@ -1,4 +1,5 @@
-// replSetRequestVotes and replSetHeartbeat, for operators who inspect an election: the same machine answers.
+// replSetRequestVotes and replSetHeartbeat: what members tell each other over links, as commands that the same machine
+// answers. They speak as a member, whose term and state are believed: no operator's role allows them.
 #include "actors/commands/families.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/machines/message_binding.hpp"
@@ -100,13 +101,13 @@ constexpr Argument kHeartbeatArguments[] = {numberArg("configVersion").required(
 constexpr Command kMemberMessagesCommands[] = {
     {.name = "replSetRequestVotes",
      .summary = "asks a member for its vote, as a candidate does",
-     .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetStateChange},
+     .requirement = {Requirement::Target::kCluster, auth::Action::kInternal},
      .adminOnly = true,
      .arguments = kVoteArguments,
      .run = requestVotes},
     {.name = "replSetHeartbeat",
      .summary = "tells a member what another one is, and is told what it is itself",
-     .requirement = {Requirement::Target::kCluster, auth::Action::kReplSetStateChange},
+     .requirement = {Requirement::Target::kCluster, auth::Action::kInternal},
      .adminOnly = true,
      .arguments = kHeartbeatArguments,
      .run = heartbeat},

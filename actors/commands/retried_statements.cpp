@@ -23,6 +23,15 @@ Status isAnotherStatement(const OplogEntry& entry) {
                                 ". A retry must send the same command"};
 }
 
+/// The entry has the name under which the collection was written then, which is the one that a retry gives again. The
+/// client is told of no other.
+Status checkNamespace(bson::View document, const AuthorizedNamespace& ns) {
+  TROUPE_ASSIGN(const OplogEntry entry, OplogEntry::parse(document));
+  if (entry.operation.ns == ns.toString()) return Status::OK();
+  return {ErrorCode(40606), "a statement of this transaction number and id was executed before, but not in " +
+                                ns.toString() + ". A retry must send the same command"};
+}
+
 /// What the statement did that wrote the entry.
 StatusWith<ModificationOutcome> outcomeIn(const OplogEntry& entry, bool removes) {
   const OplogKind kind = entry.operation.kind;
@@ -59,39 +68,41 @@ Status RetriedStatements::roleOr(Status missing) const {
   return missing;
 }
 
-StatusWith<bool> RetriedStatements::contains(int32_t position) {
-  storage::OperationContext& operation = request_.operation();
-  if (!operation.retryable || operation.retryable->isEmpty()) return false;
-  const auto id = operation.session.statementId(static_cast<size_t>(position));
-  if (!id) return false;
-  const auto entry = operation.retryable->executed(*id);
-  if (!entry.isOK()) return roleOr(entry.status());
-  if (!*entry) return false;
-  ids_.push_back(*id);
-  return true;
+StatusWith<bool> RetriedStatements::contains(int32_t position, const AuthorizedNamespace& ns) {
+  TROUPE_ASSIGN(const auto document, entryOf(position, ns));
+  return document.has_value();
 }
 
-StatusWith<std::optional<bson::Document>> RetriedStatements::entryOf(int32_t position) {
-  TROUPE_ASSIGN(const bool executed, contains(position));
-  if (!executed) return std::optional<bson::Document>();
+/// Nothing: the statement was not executed.
+StatusWith<std::optional<bson::Document>> RetriedStatements::entryOf(int32_t position, const AuthorizedNamespace& ns) {
   storage::OperationContext& operation = request_.operation();
-  TROUPE_ASSIGN(const auto place, operation.retryable->executed(ids_.back()));
-  TROUPE_ASSIGN(auto found, storage::entryAt(operation.recoveryUnit(), *request_.server().oplog, *place));
+  if (!operation.retryable || operation.retryable->isEmpty()) return std::optional<bson::Document>();
+  const auto id = operation.session.statementId(static_cast<size_t>(position));
+  if (!id) return std::optional<bson::Document>();
+  const auto place = operation.retryable->executed(*id);
+  if (!place.isOK()) return roleOr(place.status());
+  if (!*place) return std::optional<bson::Document>();
+  TROUPE_ASSIGN(auto found, storage::entryAt(operation.recoveryUnit(), *request_.server().oplog, **place));
   operation.recoveryUnit().abandonSnapshot();
   if (!found) return historyIsGone("the entry of the log");
+  TROUPE_TRY(checkNamespace(*found, ns));
+  ids_.push_back(*id);
   return found;
 }
 
-StatusWith<std::optional<ModificationOutcome>> RetriedStatements::outcomeOf(int32_t position, bool removes) {
-  TROUPE_ASSIGN(const auto document, entryOf(position));
+StatusWith<std::optional<ModificationOutcome>> RetriedStatements::outcomeOf(int32_t position,
+                                                                            const AuthorizedNamespace& ns,
+                                                                            bool removes) {
+  TROUPE_ASSIGN(const auto document, entryOf(position, ns));
   if (!document) return std::optional<ModificationOutcome>();
   TROUPE_ASSIGN(const OplogEntry entry, OplogEntry::parse(*document));
   TROUPE_ASSIGN(auto outcome, outcomeIn(entry, removes));
   return std::optional(std::move(outcome));
 }
 
-StatusWith<std::optional<ModificationOutcome>> RetriedStatements::outcomeWithDocument(const Modification& what) {
-  TROUPE_ASSIGN(const auto document, entryOf(0));
+StatusWith<std::optional<ModificationOutcome>> RetriedStatements::outcomeWithDocument(const AuthorizedNamespace& ns,
+                                                                                      const Modification& what) {
+  TROUPE_ASSIGN(const auto document, entryOf(0, ns));
   if (!document) return std::optional<ModificationOutcome>();
   TROUPE_ASSIGN(const OplogEntry entry, OplogEntry::parse(*document));
   const bool removes = !what.update.ok();

@@ -95,19 +95,12 @@ constexpr StatementKind kDeletes{"deletes", deleteStatement, true,
                                  [](bson::View one) { return one["limit"].toInt64(-1) == 0; }, "limit=0"};
 using Note = std::function<void(int32_t index, ModificationOutcome&)>;
 
-/// Beside the command's own action: an upsert is an insert, too.
-auth::ActionSet furtherActions(const Request& request, const std::vector<bson::View>& statements) {
-  auth::ActionSet further = bypassAction(request);
-  const bool upserts = std::ranges::any_of(statements, [](bson::View one) { return one["upsert"].truthy(); });
-  if (upserts) further |= auth::actions({auth::Action::kInsert});
-  return further;
-}
-
 /// Runs all statements in order, collecting failures as writeErrors; not those that an earlier attempt has executed.
 Task<Status> runStatements(Request& request, StatementKind kind, Note note) {
   const auto statements = request.documents(kind.name);
   if (!statements.isOK()) co_return statements.status();
-  TROUPE_CO_ASSIGN(const auto ns, request.target(furtherActions(request, *statements)));
+  TROUPE_CO_ASSIGN(const auto needed, actionsOfChange(request.body(), *statements));
+  TROUPE_CO_ASSIGN(const auto ns, request.target(needed));
   TROUPE_CO_TRY(checkBatchSize(statements->size()));
   TROUPE_CO_TRY(checkStatementIds(request, statements->size()));
   const bool isNumbered = request.operation().session.txnNumber.has_value();
@@ -122,7 +115,7 @@ Task<Status> runStatements(Request& request, StatementKind kind, Note note) {
     auto what = kind.parse(request, (*statements)[i]);
     if (!what.isOK()) co_return what.status();
     const auto position = static_cast<int32_t>(i);
-    TROUPE_CO_ASSIGN(auto before, retried.outcomeOf(position, kind.removes));
+    TROUPE_CO_ASSIGN(auto before, retried.outcomeOf(position, ns, kind.removes));
     if (before) {
       note(position, *before);
       continue;
@@ -267,15 +260,13 @@ Task<StatusWith<ModificationOutcome>> modifyKeepingImage(Request& request, Autho
 }
 
 Task<Status> findAndModify(Request& request) {
-  auth::ActionSet further = bypassAction(request);
-  further |= auth::actions({request.flag("remove") ? auth::Action::kRemove : auth::Action::kUpdate});
-  if (request.flag("upsert")) further |= auth::actions({auth::Action::kInsert});
-  TROUPE_CO_ASSIGN(const auto ns, request.target(further));
+  TROUPE_CO_ASSIGN(const auto needed, actionsOfChange(request.body(), {}));
+  TROUPE_CO_ASSIGN(const auto ns, request.target(needed));
   if (Status status = checkFindAndModify(request); !status.isOK()) co_return status;
   TROUPE_CO_TRY(checkStatementIds(request, 1));
   RetriedStatements retried(request);
   const Modification what = findAndModifyStatement(request);
-  TROUPE_CO_ASSIGN(auto before, retried.outcomeWithDocument(what));
+  TROUPE_CO_ASSIGN(auto before, retried.outcomeWithDocument(ns, what));
   if (before) {
     TROUPE_CO_TRY(projectAgain(request, wanted(request, *before)));
     answer(request, *before, retried);

@@ -96,9 +96,28 @@ Task<Status> OutputLock::adjust(Request& request) {
   co_return Status::OK();
 }
 
-auth::ActionSet bypassAction(const Request& request) {
-  if (!request.flag("bypassDocumentValidation")) return {};
+auth::ActionSet bypassAction(bson::View command) {
+  if (!command["bypassDocumentValidation"].truthy()) return {};
   return auth::actions({auth::Action::kBypassDocumentValidation});
+}
+
+StatusWith<auth::ActionSet> actionsOfChange(bson::View command, const std::vector<bson::View>& statements) {
+  using enum auth::Action;
+  const std::string_view name = command.first().name();
+  const auto upserts = [](bson::View one) { return one["upsert"].truthy(); };
+  auth::ActionSet needed = bypassAction(command);
+  if (name == "update") {
+    needed |= auth::actions({kUpdate});
+    if (std::ranges::any_of(statements, upserts)) needed |= auth::actions({kInsert});
+  } else if (name == "delete") {
+    needed |= auth::actions({kRemove});
+  } else if (name == "findAndModify" || name == "findandmodify") {
+    needed |= auth::actions({kFind, command["remove"].truthy() ? kRemove : kUpdate});
+    if (upserts(command)) needed |= auth::actions({kInsert});
+  } else {
+    return Status(ErrorCode::kCommandNotFound, std::string(name) + " changes no documents");
+  }
+  return needed;
 }
 
 bool endsCommand(const Status& status) {
@@ -132,6 +151,15 @@ Task<Status> betweenStatements(Request& request, TimePoint& lastYield) {
     operation.yieldLocks();
     TROUPE_CO_TRY(co_await resumeLocks(request.server().node, operation));
   }
+  co_return Status::OK();
+}
+
+Task<Status> betweenReads(Request& request, TimePoint& lastYield) {
+  TROUPE_CO_TRY(request.checkForInterrupt());
+  Environment& environment = request.server().node.environment();
+  if (environment.now() - lastYield < kSlice) co_return Status::OK();
+  TROUPE_CO_TRY(co_await giveWay(request));
+  lastYield = environment.now();
   co_return Status::OK();
 }
 

@@ -45,7 +45,11 @@ Status checkUserWrite(const storage::Namespace& ns);
 Status checkUserDrop(const storage::Namespace& ns);
 
 /// The action that the argument `bypassDocumentValidation` asks for, if it is there.
-auth::ActionSet bypassAction(const Request& request);
+auth::ActionSet bypassAction(bson::View command);
+inline auth::ActionSet bypassAction(const Request& request) { return bypassAction(request.body()); }
+/// All that an update, delete or findAndModify needs on its collection, when it runs and when it is explained.
+/// `statements`: of the former two. Errors: CommandNotFound for other commands.
+StatusWith<auth::ActionSet> actionsOfChange(bson::View command, const std::vector<bson::View>& statements);
 
 /// Statements one write command may have.
 inline constexpr size_t kMaxWriteBatch = 100'000;
@@ -54,6 +58,8 @@ Status checkBatchSize(size_t count);
 /// Between two statements: a command may have very many of them, each too small to look at the clock. Errors: of an
 /// interrupt.
 Task<Status> betweenStatements(Request& request, TimePoint& lastYield);
+/// The same between two steps that write nothing, as the reading of arguments: flow control is not passed.
+Task<Status> betweenReads(Request& request, TimePoint& lastYield);
 /// Lets others have all that the command still holds, those locks too that a numbered one has for its session, and run.
 /// Errors: of an interrupt, of waiting for locks.
 Task<Status> giveWay(Request& request);

@@ -82,6 +82,9 @@ struct AssemblyOptions {
   std::function<void(replication::RollbackParts&)> adjustRollback;
 
   auth::RandomSource secrets;  ///< for salts and nonces; null: from the environment, which is for tests only
+  /// What makes decoy credentials; called with the engine open. Null: drawn at each start, which is for nodes without
+  /// users.
+  std::function<StatusWith<std::string>()> loginSecret;
   std::function<void()> requestShutdown;
   /// The node has to end: the engine or the root of the tree has failed, or the tree has ended (OK). Any thread.
   std::function<void(const Status& reason)> failed;

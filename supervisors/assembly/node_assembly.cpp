@@ -312,7 +312,7 @@ void NodeAssembly::Parts::makeContext() {
       .blocking = *workers,
       .disk = *disk,
       .secrets = options.secrets,
-      .loginSecret = auth::randomBytes(options.secrets, 32),
+      .loginSecret = loginSecretOf(options, log),
       .spillDirectory = options.spillDirectory,
       .wakeFlusher = [this, flusher] { node->tell(flusher, local(maintenance::FlushNow{})); },
       .requestShutdown = options.requestShutdown ? options.requestShutdown : [] {},

@@ -23,6 +23,20 @@ auth::RandomSource randomFrom(Environment& environment) {
   };
 }
 
+/// A node that cannot keep its secret serves all the same: it tells of its users only to those who ask again after a
+/// restart.
+std::string loginSecretOf(const AssemblyOptions& options, log::Log& log) {
+  if (options.loginSecret) {
+    const auto kept = options.loginSecret();
+    if (kept.isOK()) return *kept;
+    log.warning(log::Component::kAccess, 5286309, "main",
+                "The secret of the log-in cannot be kept: what the server answers to unknown users changes with its "
+                "next start",
+                bson::doc("error", kept.status().reason()));
+  }
+  return auth::randomBytes(options.secrets, 32);
+}
+
 storage::ConflictRetryOptions conflictRetryOf(const server::Parameters& parameters) {
   storage::ConflictRetryOptions options;
   options.temporarilyUnavailable = parameters.enableTemporarilyUnavailableExceptions;

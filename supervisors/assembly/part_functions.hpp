@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "actors/environment/environment.hpp"
@@ -10,6 +11,7 @@
 #include "messaging/bson/document.hpp"
 #include "storage/catalog/collection.hpp"
 #include "storage/transaction/conflict_retry.hpp"
+#include "supervisors/assembly/assembly_options.hpp"
 
 namespace troupe::supervisors {
 
@@ -19,6 +21,9 @@ namespace troupe::supervisors {
 StatusWith<storage::DocumentFilter> makeFilter(bson::View expression, const bson::Collator* collator);
 /// Repeatable, for nodes whose environment is: no secret stays one that comes from it. `environment` outlives it.
 auth::RandomSource randomFrom(Environment& environment);
+/// What makes decoy credentials: that of the options; one for this start alone, with a warning, where it cannot be
+/// kept.
+std::string loginSecretOf(const AssemblyOptions& options, log::Log& log);
 /// How conflicts are retried, as the parameters say now.
 storage::ConflictRetryOptions conflictRetryOf(const server::Parameters& parameters);
 /// Rows of the actor tree. `filter`: {type, phase, under, limit}.

@@ -1,5 +1,7 @@
 #include "supervisors/daemon/daemon.hpp"
 
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <iostream>
 #include <utility>
@@ -20,8 +22,13 @@ void listCommands(const server::CommandTable& table) {
   }
 }
 
+/// Data, journal and log hold what clients store and ask for: whatever the process makes is its own user's alone. Only
+/// the local socket is given the permissions that its option names.
+constexpr mode_t kNothingForOthers = 077;
+
 /// Serves until it is told to stop, or mends the data directory.
 int serve(Options options, Extension extension) {
+  umask(kNothingForOthers);
   blockSignals();
   const bool repair = options.repair;
   Server server(std::move(options), std::move(extension));

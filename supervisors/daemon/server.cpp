@@ -17,6 +17,7 @@
 #include "supervisors/daemon/cluster_links.hpp"
 #include "supervisors/daemon/descriptor_shares.hpp"
 #include "supervisors/daemon/exit_watchdog.hpp"
+#include "supervisors/daemon/login_secret.hpp"
 #include "supervisors/daemon/option_files.hpp"
 #include "supervisors/daemon/service_manager.hpp"
 #include "supervisors/daemon/settings.hpp"
@@ -127,6 +128,12 @@ StatusWith<AssemblyOptions> assemblyOptions(Options& options, const DescriptorSh
   made.oplog.maxBytes = options.oplogSizeMB << 20;
   made.oplog.minRetentionMillis = static_cast<int64_t>(options.oplogMinRetentionHours * 3'600'000);
   made.secrets = auth::secureRandom();
+  if (options.auth) {
+    made.loginSecret = [&options, random = made.secrets, key = made.links->key]() -> StatusWith<std::string> {
+      if (!key.empty()) return loginSecretOfKey(key);
+      return loginSecretKeptIn(options.dbPath, random);
+    };
+  }
   made.requestShutdown = [] { kill(getpid(), SIGTERM); };
   return made;
 }

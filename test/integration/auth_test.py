@@ -1,6 +1,9 @@
 """Who may do what: log-in by SCRAM, the localhost exception, built-in roles."""
+import os
+import stat
 import unittest
 
+import bson
 import pymongo
 
 from support import Server
@@ -184,6 +187,46 @@ class Auth(unittest.TestCase):
             self.assertEqual(client.admin.command("usersInfo", "root")["users"][0]["roles"], [{"role": "root", "db": "admin"}])
         with self.server.client() as anyone:
             self.assertDenied(anyone.admin.command, "createUser", "evil", pwd="x", roles=["root"])
+
+    def test_a_restart_does_not_tell_users_that_exist_from_others(self):
+        def salts():
+            with self.server.client() as anyone:
+                return {(user, mechanism): salt_of(anyone, user, mechanism) for user in ("root", "nobody", "noone") for mechanism in ("SCRAM-SHA-1", "SCRAM-SHA-256")}
+        before = salts()
+        self.assertEqual(len(set(before.values())), 6)
+        self.server.restart()
+        self.assertEqual(salts(), before)
+
+
+class Files(unittest.TestCase):
+    def test_what_the_server_writes_is_its_own_users_alone(self):
+        server = Server("--auth", "--filePermissions", "0777")
+        self.addCleanup(server.discard)
+        made = [server.folder / "own.log", server.folder / "pid"]
+        server.options += ["--logpath", str(made[0]), "--pidfilepath", str(made[1])]
+        before = os.umask(0o022)
+        try:
+            server.start()
+        finally:
+            os.umask(before)
+        with server.client() as client:
+            client.admin.command("createUser", "root", pwd="toor", roles=["root"])
+        with server.client(username="root", password="toor") as client:
+            client.test.c.insert_one({"secret": 1})
+            client.admin.command("fsync")
+            client.admin.command("logRotate", 1)
+        made += [*server.folder.glob("own.log.*"), *server.dbpath.rglob("*")]
+        self.assertGreater(len(made), 10)
+        modes = {str(path): stat.S_IMODE(path.stat().st_mode) for path in made if path.exists()}
+        self.assertEqual({path: oct(mode) for path, mode in modes.items() if mode & 0o077}, {})
+        local = server.folder / f"mongodb-{server.port}.sock"
+        self.assertEqual(stat.S_IMODE(local.stat().st_mode), 0o777, "an option says who may use it")
+
+
+def salt_of(client, user, mechanism):
+    """As the server tells it to a client that begins to log in."""
+    answer = client.admin.command("saslStart", 1, mechanism=mechanism, payload=bson.Binary(f"n,,n={user},r=abcdefgh".encode()))
+    return next(part for part in answer["payload"].decode().split(",") if part.startswith("s="))
 
 
 def codes(client):

@@ -50,6 +50,12 @@ class GuardedSet(unittest.TestCase):
 
 
 class Guarded(GuardedSet):
+    def test_members_answer_alike_for_users_that_exist_and_for_others(self):
+        for user in ("root", "nobody"):
+            first = bson.Binary(f"n,,n={user},r=abcdefgh".encode())
+            answers = [m.ask("saslStart", mechanism="SCRAM-SHA-256", payload=first)["payload"].decode() for m in self.group.members]
+            self.assertEqual(len({part for answer in answers for part in answer.split(",") if part.startswith("s=")}), 1, answers)
+
     def key_of_time(self, member):
         return member.hello().get("$clusterTime", {}).get("signature", {}).get("keyId")
 

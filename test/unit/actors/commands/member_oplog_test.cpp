@@ -200,6 +200,10 @@ TEST_F(MemberOplogTest, ClientsDoNotWriteTheLog) {
   EXPECT_EQ(writeError(R"({"delete": "oplog.rs", "deletes": [{"q": {}, "limit": 0}]})"), refused);
   EXPECT_EQ(code(R"({"drop": "oplog.rs"})", "local"), refused);
   EXPECT_EQ(code(R"({"createIndexes": "oplog.rs", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})", "local"), refused);
+  EXPECT_EQ(code(R"({"convertToCapped": "oplog.rs", "size": 100000})", "local"), refused);
+  EXPECT_EQ(code(R"({"cloneCollectionAsCapped": "oplog.rs", "toCollection": "copy", "size": 100000})", "local"),
+            refused);
+  EXPECT_FALSE(server.catalog->find({"local", "copy"}));
   EXPECT_EQ(entries(server), before);
 }
 

@@ -267,6 +267,30 @@ TEST_F(ConnectionTest, AStreamOfHellosAnswersEachChange) {
   }
 }
 
+/// One message, before any log-in, would else keep the server answering without a pause.
+TEST_F(ConnectionTest, AStreamOfHellosPausesWhateverItAsksFor) {
+  const auto version = bson::doc("processId", server.hello.processId(), "counter", server.hello.counter());
+  const auto other = std::make_shared<FakeTransport>();
+  server.node.spawn<Connection>("/other", other, server.connect(), *server.server);
+  const auto stream = [&](FakeTransport& to, int64_t millis) {
+    to.arrive(wire::buildRequest(7, "admin",
+                                 bson::doc("hello", 1, "maxAwaitTimeMS", millis, "topologyVersion", version), {},
+                                 wire::kExhaustAllowed));
+  };
+  stream(*transport, 1);
+  server.node.advance(1s);
+  ASSERT_LE(transport->sent().size(), 10u) << "or the next one would go on for ever within one turn";
+  stream(*other, 0);
+  server.node.advance(1s);
+  for (const auto& connection : {transport, other}) {
+    const size_t answers = connection->sent().size();
+    EXPECT_TRUE(answers >= 5 && answers <= 10) << answers << " in a second";
+  }
+  server.hello.bump();
+  server.node.run();
+  EXPECT_EQ(other->sent().size(), 1u) << "a change is told at once";
+}
+
 TEST_F(ConnectionTest, AStreamOfGetMoresAnswersEachBatchOfACursor) {
   bson::Builder insert;
   insert.append("insert", "c").openArray("documents");
