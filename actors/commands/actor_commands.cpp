@@ -136,9 +136,9 @@ Task<Status> controlActor(Request& request) {
   TROUPE_CO_ASSIGN(const auto elsewhere, otherMemberOf(request));
   if (elsewhere) co_return co_await controlElsewhere(request, *elsewhere);
   const std::string action(request.text("action"));
-  const auto users = request.userNames();
+  const auto users = request.users();
   // The cluster itself acts for an operator who need not log in.
-  const std::string user = users.empty() || request.client().isInternal() ? "an operator" : users.front();
+  const std::string user = users.empty() || request.client().isInternal() ? "an operator" : users.front().text();
   std::string reason = "asked for by " + user;
   if (const auto why = request.text("reason"); !why.empty()) reason += ": " + std::string(why);
   ServerContext& server = request.server();

@@ -339,7 +339,7 @@ struct ListedCollections {
 
 /// Names alone are shown to a client without the action `listCollections` when it asks for those it may use.
 StatusWith<ListedCollections> listedCollections(Request& request) {
-  const Status all = request.authorize(auth::Action::kListCollections, auth::Resource::db(request.db()));
+  const Status all = request.authorizeResults(auth::Action::kListCollections, auth::Resource::db(request.db()));
   const bool onlyAllowed = request.flag("authorizedCollections") && request.flag("nameOnly");
   const auto visible = NamespaceResolution::visibleDatabase(request, request.db());
   if (!visible || !(all.isOK() || onlyAllowed)) return all;

@@ -11,7 +11,6 @@
 #include "actors/server/read_concern.hpp"
 #include "actors/server/role_check.hpp"
 #include "actors/server/shown_command.hpp"
-#include "actors/server/user_store.hpp"
 #include "messaging/errors/co_status.hpp"
 
 namespace troupe::commands {
@@ -181,6 +180,20 @@ Status endOfKilled(const Request& request) {
   return {ErrorCode::kCursorKilled, "the cursor was ended while its next batch was read"};
 }
 
+/// The command's requirement, as the further batches of its cursor need it.
+std::optional<Grant> grantOfCommand(const Request& request, const std::string& ns) {
+  using Target = Requirement::Target;
+  if (!request.checksPrivileges()) return std::nullopt;
+  const auto named = storage::Namespace::split(ns);
+  const Requirement& needed = request.command->requirement;
+  switch (needed.target) {
+    case Target::kCollection: return Grant::of(needed.action, auth::Resource::coll(named.db(), named.collection()));
+    case Target::kDatabase: return Grant::of(needed.action, auth::Resource::db(request.db()));
+    case Target::kCluster: return Grant::of(needed.action, auth::Resource::cluster());
+    default: return std::nullopt;
+  }
+}
+
 }  // namespace
 
 PinnedCursor::~PinnedCursor() {
@@ -200,11 +213,11 @@ std::unique_ptr<ClientCursor> newCursor(const Request& request, const std::strin
   cursor->ns = ns;
   cursor->session = bson::Document(request.session());
   if (const SessionKey* session = request.client().session()) cursor->sessionKey = *session;
-  cursor->owners = request.userNames();
-  cursor->authorizedAt = request.server().users.version();
+  cursor->owners = request.users();
+  // Not the newest version: since the rights were checked the command may have waited, and the users have changed.
+  cursor->authorizedAt = request.client().rightsVersion();
   cursor->grants = request.grants;
-  if (request.checksPrivileges() && request.command->requirement.target == Requirement::Target::kCollection)
-    cursor->grants.push_back({storage::Namespace::split(ns), auth::actions({request.command->requirement.action})});
+  if (const auto own = grantOfCommand(request, ns)) cursor->grants.push_back(*own);
   cursor->furtherNamespaces = request.furtherNamespaces;
   cursor->created = cursor->lastUsed = request.operation().started();
   cursor->stream = std::move(stream);

@@ -9,7 +9,6 @@
 #include "actors/server/namespace_resolution.hpp"
 #include "actors/server/operation_setup.hpp"
 #include "actors/server/role_check.hpp"
-#include "actors/server/user_store.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/query/plan/id_lookup.hpp"
 
@@ -216,9 +215,10 @@ constexpr Argument kGetMoreArguments[] = {
 /// The users may have changed since the cursor was opened: what its namespaces need is checked again.
 Status checkStillAllowed(Request& request, ClientCursor& cursor) {
   request.furtherNamespaces = cursor.furtherNamespaces;
-  const int64_t version = request.server().users.version();
+  // Of the privileges that this request has: the users may have changed again since they were read.
+  const int64_t version = request.client().rightsVersion();
   // One of the cursor's owners is enough to use it, but another's privileges may have opened it.
-  const bool sameUsers = cursor.authorizedAt == version && request.userNames() == cursor.owners;
+  const bool sameUsers = cursor.authorizedAt == version && request.users() == cursor.owners;
   if (!request.checksPrivileges() || sameUsers) return Status::OK();
   TROUPE_TRY(NamespaceResolution::checkAgain(request, cursor.grants));
   cursor.authorizedAt = version;
@@ -282,7 +282,7 @@ Task<Status> getMore(Request& request) {
   server.counters.getMore.fetch_add(1, std::memory_order_relaxed);
   const std::string ns = std::string(request.db()) + "." + std::string(request.text("collection"));
   request.operation().ns = ns;
-  TROUPE_CO_ASSIGN(auto pinned, server.cursors.pin(request.body().first().toInt64(), ns, request.userNames(),
+  TROUPE_CO_ASSIGN(auto pinned, server.cursors.pin(request.body().first().toInt64(), ns, request.users(),
                                                    request.session(), &request.operation()));
   PinnedCursor cursor(server, std::move(pinned));
   if (Status status = checkStillAllowed(request, *cursor); !status.isOK()) {
@@ -304,7 +304,7 @@ constexpr Argument kKillCursorsArguments[] = {arrayArg("cursors").required()};
 
 /// The user that opened a cursor may end it; others need the right to end any.
 Status mayKill(const Request& request, int64_t id) {
-  const auto mine = request.server().cursors.belongsTo(id, request.userNames());
+  const auto mine = request.server().cursors.belongsTo(id, request.users());
   if (!mine.isOK() || *mine) return Status::OK();
   return request.authorize(auth::Action::kKillAnyCursor, auth::Resource::cluster());
 }

@@ -12,9 +12,9 @@ using namespace server;
 
 /// Selection of currentOp and $currentOp among running operations, idle connections, cursors and sessions.
 struct OperationQuery {
-  /// Those of one client's users alone: as Client::userNames and Request::userNames give them. Nothing: everybody's.
-  std::string users = {};
-  std::vector<std::string> owners = {};
+  /// Those of one client's users alone: as Client::owner and Request::users give them. Nothing: everybody's.
+  std::string owner = {};
+  std::vector<UserKey> owners = {};
   bool idleConnections = false;
   bool idleCursors = false;
   bool localOps = true;
@@ -22,8 +22,8 @@ struct OperationQuery {
   bool hasAllUsers() const { return owners.empty(); }
   /// From now on only those of the request's own users; of all where nobody logs in.
   void narrowTo(const Request& request) {
-    users = request.client().userNames();
-    owners = request.userNames();
+    owner = request.client().owner();
+    owners = request.users();
   }
 };
 /// One row for each, added while they are made: there may be as many as connections and cursors. Errors:

@@ -214,7 +214,7 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scanView(const AuthorizedNamesp
 }
 
 StatusWith<StagePtr> CommandPipelineEnvironment::openSessions(std::string_view stage, bson::View options) {
-  TROUPE_ASSIGN(const auto wanted, ListedSessions::of(stage, options, viewer_));
+  TROUPE_ASSIGN(const auto wanted, ListedSessions::of(stage, options, viewer_, server_.users));
   if (stage == "$listSessions") {
     const AuthorizedNamespace ns = NamespaceResolution::sessions();
     noteFurther(*resources_.furtherNamespaces, ns);

@@ -311,7 +311,7 @@ Status currentOperations(ServerContext& server, const OperationQuery& query, Lis
   const auto resources = server.locks.inspect();
   const CursorsInUse cursors = server.cursors.inUse();
   server.clients.each([&](Client& client) {
-    if (!added.isOK() || !(query.hasAllUsers() || client.userNames() == query.users)) return;
+    if (!added.isOK() || !(query.hasAllUsers() || client.owner() == query.owner)) return;
     bson::Builder b;
     b.append("type", "op").append("host", server.identity.host).append("desc", client.description());
     if (client.connectionId > 0)
@@ -328,7 +328,7 @@ Status currentOperations(ServerContext& server, const OperationQuery& query, Lis
   });
   if (!query.idleCursors) return added;
   server.cursors.each([&](const ClientCursor& cursor) {
-    const auto isOwn = [&](const std::string& owner) {
+    const auto isOwn = [&](const UserKey& owner) {
       return std::ranges::find(query.owners, owner) != query.owners.end();
     };
     if (!added.isOK() || !(query.hasAllUsers() || std::ranges::any_of(cursor.owners, isOwn))) return;

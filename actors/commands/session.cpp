@@ -20,7 +20,7 @@ Task<Status> startSession(Request& request) {
   const bson::Document id = bson::doc("id", bson::randomUuid([&environment] { return environment.random(); }));
   TROUPE_CO_ASSIGN(const SessionKey key, sessionOf(request.client(), id));
   if (isTrusted(server, request.client()))
-    server.sessions.touch(key, sessionUser(request.client(), key), environment.now());
+    server.sessions.touch(key, sessionUsers(request.client(), key), environment.now());
   request.reply().append("id", id).append("timeoutMinutes",
                                           static_cast<int32_t>(server.parameters.sessionTimeoutMinutes));
   co_return Status::OK();
@@ -34,7 +34,7 @@ Task<Status> refreshSessions(Request& request) {
   TROUPE_CO_TRY(co_await eachSession(request, &check));
   const std::function<Status(bson::View)> touch = [&](bson::View lsid) -> Status {
     TROUPE_ASSIGN(const SessionKey key, sessionOf(client, lsid));
-    server.sessions.touch(key, sessionUser(client, key), now);
+    server.sessions.touch(key, sessionUsers(client, key), now);
     return Status::OK();
   };
   co_return co_await eachSession(request, &touch);

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -50,7 +50,9 @@ Task<Status> killSessions(Request& request) {
   co_return killed.status();
 }
 
-using Names = std::unordered_set<std::string>;
+/// Of a user or a role: database, name.
+using Name = std::pair<std::string, std::string>;
+using Names = std::set<Name>;
 
 /// Owners that are one of the users, if there are any, and have one of the roles.
 struct RolePattern {
@@ -66,20 +68,14 @@ struct OwnerPatterns {
 /// Of an entry of a set, and of a pattern, about.
 constexpr size_t kNameBytes = 128, kPatternBytes = 256;
 
-bool isOneOf(const std::vector<std::string>& owners, const Names& users) {
-  return std::ranges::any_of(owners, [&](const std::string& owner) { return users.contains(owner); });
+/// Former users of that name are meant as well as the present one.
+bool isOneOf(const std::vector<UserKey>& owners, const Names& users) {
+  return std::ranges::any_of(owners, [&](const UserKey& owner) {
+    return users.contains({owner.database, owner.name});
+  });
 }
 
-/// The users that "ann@admin, bob@shop" names.
-std::vector<std::string> usersOf(std::string_view names) {
-  std::vector<std::string> users;
-  for (size_t from = 0; from <= names.size();) {
-    const size_t end = std::min(names.find(", ", from), names.size());
-    users.emplace_back(names.substr(from, end - from));
-    from = end + 2;
-  }
-  return users;
-}
+size_t bytesOf(const Name& name) { return kNameBytes + name.first.size() + name.second.size(); }
 
 StatusWith<std::string> nameIn(bson::View document, std::string_view field, std::string_view what) {
   const bson::Element name = document[field];
@@ -88,15 +84,15 @@ StatusWith<std::string> nameIn(bson::View document, std::string_view field, std:
                                               std::string(what == "a role" ? "role" : "user") + ", db}, two strings");
 }
 
-/// "name@db" of {user, db} or {role, db}.
-StatusWith<std::string> fullName(const bson::Element& given, bool isRole) {
+/// Of {user, db} or {role, db}.
+StatusWith<Name> fullName(const bson::Element& given, bool isRole) {
   const std::string_view what = isRole ? "a role" : "a user";
   if (!given.is(bson::Type::kDocument))
     return Status(ErrorCode::kTypeMismatch,
                   std::string(what) + " must be a document {" + (isRole ? "role" : "user") + ", db}");
   TROUPE_ASSIGN(std::string name, nameIn(given.asDocument(), isRole ? "role" : "user", what));
-  TROUPE_ASSIGN(const std::string database, nameIn(given.asDocument(), "db", what));
-  return name + "@" + database;
+  TROUPE_ASSIGN(std::string database, nameIn(given.asDocument(), "db", what));
+  return Name(std::move(database), std::move(name));
 }
 
 /// Adds the names in a list of documents to `names`.
@@ -105,45 +101,37 @@ Task<Status> addNames(Request& request, const bson::Element& list, bool areRoles
     co_return Status(ErrorCode::kTypeMismatch, "'" + std::string(list.name()) + "' must be an array of documents");
   Steps steps;
   for (const bson::Element& e : list.asArray()) {
-    TROUPE_CO_ASSIGN(std::string name, fullName(e, areRoles));
-    TROUPE_CO_TRY(choice->charge(kNameBytes + name.size()));
+    TROUPE_CO_ASSIGN(Name name, fullName(e, areRoles));
+    TROUPE_CO_TRY(choice->charge(bytesOf(name)));
     names->insert(std::move(name));
     if (steps.areMany()) TROUPE_CO_TRY(co_await request.yield());
   }
   co_return Status::OK();
 }
 
-/// Adds the sessions of a user, alone; those it has with others on one connection come with `users`.
-Status addUser(std::string user, SessionChoice& choice, Names& users) {
-  TROUPE_TRY(choice.charge(kNameBytes + user.size()));
-  TROUPE_TRY(choice.addOwner(SessionKey::ownerOf(user)));
+Status addUser(Name user, SessionChoice& choice, Names& users) {
+  TROUPE_TRY(choice.charge(bytesOf(user)));
   users.insert(std::move(user));
   return Status::OK();
 }
 
 /// The roles of the users, their own and inherited ones.
-Task<StatusWith<Names>> rolesOf(Request& request, const std::vector<std::string>* users) {
+Task<StatusWith<Names>> rolesOf(Request& request, const std::vector<UserKey>* users) {
   const UserStore& store = request.server().users;
   Names roles;
-  for (const std::string& full : *users) {
-    const size_t at = full.rfind('@');
-    if (at == std::string::npos) continue;
-    auto read = [&store, user = full.substr(0, at), database = full.substr(at + 1)] {
-      return store.load(user, database);
-    };
+  for (const UserKey& user : *users) {
+    auto read = [&store, &user] { return store.load(user.name, user.database); };
     const auto loaded = co_await store.read(request.server().node, request.operation(), read);
     if (!loaded.isOK()) co_return loaded.status();
-    if (!*loaded) continue;
+    if (!*loaded || (*loaded)->id != user.id) continue;
     for (const bson::Element& role : (*loaded)->roles.view())
-      roles.insert(std::string(role.asDocument()["role"].toStringOr()) + "@" +
-                   std::string(role.asDocument()["db"].toStringOr()));
+      roles.emplace(role.asDocument()["db"].toStringOr(), role.asDocument()["role"].toStringOr());
   }
   co_return roles;
 }
 
 /// Whether one of the patterns is about these users. Their roles are read once, and only where a pattern asks for them.
-Task<StatusWith<bool>> arePatternsAbout(Request& request, std::vector<std::string> users,
-                                        const OwnerPatterns* patterns) {
+Task<StatusWith<bool>> arePatternsAbout(Request& request, std::vector<UserKey> users, const OwnerPatterns* patterns) {
   if (isOneOf(users, patterns->users)) co_return true;
   std::optional<Names> roles;
   Steps steps;
@@ -153,19 +141,33 @@ Task<StatusWith<bool>> arePatternsAbout(Request& request, std::vector<std::strin
     if (!roles) {
       TROUPE_CO_ASSIGN(roles, co_await rolesOf(request, &users));
     }
-    if (std::ranges::any_of(*roles, [&](const std::string& role) { return pattern.roles.contains(role); }))
-      co_return true;
+    if (std::ranges::any_of(*roles, [&](const Name& role) { return pattern.roles.contains(role); })) co_return true;
   }
   co_return false;
 }
 
-/// Adds the owners that the patterns are about, in one pass over those of the node, which goes in pieces.
+/// Adds what the users have alone, also where the node has forgotten whose it is.
+Task<Status> addUsers(Request& request, const Names* users, SessionChoice* choice) {
+  const UserStore& store = request.server().users;
+  Steps steps;
+  for (const Name& user : *users) {
+    auto read = [&store, &user] { return store.keyOf(user.second, user.first); };
+    TROUPE_CO_ASSIGN(const UserKey key, co_await store.read(request.server().node, request.operation(), read));
+    TROUPE_CO_TRY(choice->addOwner(SessionKey::ownerOf(key)));
+    if (steps.areMany()) TROUPE_CO_TRY(co_await request.yield());
+  }
+  co_return Status::OK();
+}
+
+/// Adds the owners that the patterns are about, in one pass over those of the node, which goes in pieces. What users
+/// have with others on one connection, or had before they were dropped and made again, is found here.
 Task<Status> addOwners(Request& request, const OwnerPatterns* patterns, SessionChoice* choice) {
   if (patterns->users.empty() && patterns->roles.empty()) co_return Status::OK();
+  TROUPE_CO_TRY(co_await addUsers(request, &patterns->users, choice));
   for (SessionCache::Place place; !place.atEnd;) {
     const auto owners = request.server().sessions.owners(place, kOwnersAtOnce);
     for (const auto& owner : owners) {
-      auto users = usersOf(owner.name);
+      auto users = owner.users;
       TROUPE_CO_ASSIGN(const bool are, co_await arePatternsAbout(request, std::move(users), patterns));
       if (are) TROUPE_CO_TRY(choice->addOwner(owner.digest));
     }
@@ -179,9 +181,9 @@ Task<Status> killAllSessions(Request& request) {
   SessionChoice choice(request.operation().memory());
   OwnerPatterns patterns;
   const std::function<Status(bson::View)> add = [&](bson::View pattern) -> Status {
-    TROUPE_ASSIGN(const std::string user, nameIn(pattern, "user", "a user"));
-    TROUPE_ASSIGN(const std::string database, nameIn(pattern, "db", "a user"));
-    return addUser(user + "@" + database, choice, patterns.users);
+    TROUPE_ASSIGN(std::string user, nameIn(pattern, "user", "a user"));
+    TROUPE_ASSIGN(std::string database, nameIn(pattern, "db", "a user"));
+    return addUser({std::move(database), std::move(user)}, choice, patterns.users);
   };
   TROUPE_CO_TRY(co_await eachDocument(request, "each pattern must be a document {user, db}", &add));
   TROUPE_CO_TRY(co_await addOwners(request, &patterns, &choice));
@@ -201,7 +203,7 @@ Task<Status> addUserPattern(Request& request, bson::View pattern, SessionChoice*
     co_return Status::OK();
   }
   Steps steps;
-  for (const std::string& user : read.users) {
+  for (const Name& user : read.users) {
     TROUPE_CO_TRY(addUser(user, *choice, patterns->users));
     if (steps.areMany()) TROUPE_CO_TRY(co_await request.yield());
   }

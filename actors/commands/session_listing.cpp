@@ -13,14 +13,17 @@ SessionViewer SessionViewer::of(const Request& request) {
           request.authorize(auth::Action::kListSessions, auth::Resource::cluster()).isOK()};
 }
 
-StatusWith<ListedSessions> ListedSessions::of(std::string_view stage, bson::View options, const SessionViewer& viewer) {
+StatusWith<ListedSessions> ListedSessions::of(std::string_view stage, bson::View options, const SessionViewer& viewer,
+                                              const UserStore& store) {
   ListedSessions listed;
   listed.all_ = options["allUsers"].truthy();
   const bson::Element users = options["users"];
   if (users.ok()) {
-    for (const bson::Element& user : users.asArray())
-      listed.owners_.insert(SessionKey::ownerOf(std::string(user.asDocument()["user"].toStringOr()) + "@" +
-                                                std::string(user.asDocument()["db"].toStringOr())));
+    for (const bson::Element& user : users.asArray()) {
+      const bson::View named = user.asDocument();
+      TROUPE_ASSIGN(const UserKey key, store.keyOf(named["user"].toStringOr(), named["db"].toStringOr()));
+      listed.owners_.insert(SessionKey::ownerOf(key));
+    }
   } else if (!listed.all_) {
     listed.owners_.insert(viewer.owner);
   }

@@ -7,6 +7,7 @@
 #include "actors/commands/listed_rows.hpp"
 #include "actors/server/request.hpp"
 #include "actors/server/server_context.hpp"
+#include "actors/server/user_store.hpp"
 #include "messaging/errors/status.hpp"
 
 namespace troupe::commands {
@@ -23,8 +24,10 @@ struct SessionViewer {
 /// the users, with {allUsers: true} everybody's, which need the action listSessions unless the only user is the client.
 class ListedSessions {
  public:
-  /// `options`: checked by checkSourceOptions. Errors: Unauthorized.
-  static StatusWith<ListedSessions> of(std::string_view stage, bson::View options, const SessionViewer& viewer);
+  /// `options`: checked by checkSourceOptions; the users are those that have the names now. Errors: Unauthorized, those
+  /// of UserStore::keyOf.
+  static StatusWith<ListedSessions> of(std::string_view stage, bson::View options, const SessionViewer& viewer,
+                                       const UserStore& store);
   bool contains(std::string_view owner) const { return all_ || owners_.contains(std::string(owner)); }
   /// For documents of config.system.sessions; empty for everybody's.
   bson::Document filter() const;

@@ -36,8 +36,14 @@ class CatalogInspection {
 
 /// What was checked for an operation, so that a cursor's next commands can check it again.
 struct Grant {
-  storage::Namespace ns;
-  auth::ActionSet actions;
+  auth::Action action;
+  auth::Resource::Kind kind;
+  std::string database, collection;
+
+  static Grant of(auth::Action action, const auth::Resource& resource) {
+    return {action, resource.kind, std::string(resource.database), std::string(resource.collection)};
+  }
+  auth::Resource resource() const { return {kind, database, collection}; }
 };
 
 }  // namespace troupe::server

@@ -4,18 +4,19 @@
 
 namespace troupe::server {
 
-std::string joinedNames(const std::vector<std::string>& names) {
+std::string joinedNames(std::span<const UserKey> users) {
   std::string joined;
-  for (const auto& name : names) joined += (joined.empty() ? "" : ", ") + name;
+  for (const UserKey& user : users) joined += (joined.empty() ? "" : ", ") + user.text();
   return joined;
 }
 
 void Client::usersChanged() {
-  std::vector<std::string> names;
-  for (const auto& user : users) names.push_back(user.name + "@" + user.database);
-  std::string joined = joinedNames(names);
-  sessionOwner = SessionKey::ownerOf(joined);
+  userKeys_.clear();
+  for (const auto& user : users) userKeys_.push_back(user.key());
+  std::string joined = joinedNames(userKeys_);
+  std::string owner = SessionKey::ownerOf(userKeys_);
   const std::lock_guard lock(mutex_);
+  sessionOwner = std::move(owner);
   userNames_ = std::move(joined);
 }
 

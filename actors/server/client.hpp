@@ -8,9 +8,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "actors/server/user_key.hpp"
 #include "messaging/auth/roles.hpp"
 #include "messaging/auth/sasl.hpp"
 #include "messaging/bson/document.hpp"
@@ -31,6 +33,8 @@ struct AuthenticatedUser {
   bool internal = false;  ///< the cluster itself, which is in no store
   bson::Document roles;   ///< array elements as connectionStatus shows them
   auth::PrivilegeSet privileges;
+
+  UserKey key() const { return {database, name, id}; }
 };
 
 /// A log-in that has begun.
@@ -64,7 +68,7 @@ class Client {
   bool greeted = false;  ///< a first hello was answered; its metadata cannot change
   std::vector<wire::Compressor> compressors;
   std::vector<AuthenticatedUser> users;  ///< after a change: `usersChanged`
-  std::string sessionOwner;              ///< digest of these users' names, see SessionKey; empty: none
+  std::string sessionOwner;              ///< digest of these users, see SessionKey::ownerOf; empty: none
   std::optional<PendingLogIn> logIn;
   log::LineLimit failedLogIns;       ///< lines of them
   bool localhostException = false;   ///< for the present command: a local client makes the first user
@@ -130,8 +134,21 @@ class Client {
     const std::lock_guard lock(mutex_);
     return userNames_;
   }
-  /// The same, on the client's own thread: only that changes them.
-  std::string_view ownUserNames() const { return userNames_; }
+  /// Digest of the users as in `sessionOwner`, for other threads.
+  std::string owner() const {
+    const std::lock_guard lock(mutex_);
+    return sessionOwner;
+  }
+  /// On the client's own thread: only that changes them.
+  std::span<const UserKey> ownUsers() const { return userKeys_; }
+  /// The oldest version of the users' store that the privileges of its users are of; that of a client none of whose
+  /// users is in the store never gets older. On the client's own thread.
+  int64_t rightsVersion() const {
+    int64_t oldest = std::numeric_limits<int64_t>::max();
+    for (const auto& user : users)
+      if (!user.internal) oldest = std::min(oldest, user.version);
+    return oldest;
+  }
   void usersChanged();
 
  private:
@@ -140,10 +157,11 @@ class Client {
   const SessionKey* session_ = nullptr;
   bson::Document metadata_;
   std::string userNames_;
+  std::vector<UserKey> userKeys_;
 };
 
-/// Names of users ("user@db") as they are shown together.
-std::string joinedNames(const std::vector<std::string>& names);
+/// Users as they are shown together: "user@db, ...".
+std::string joinedNames(std::span<const UserKey> users);
 
 /// All connections of the node. Thread-safe.
 class ClientRegistry {

@@ -19,7 +19,7 @@ Status checkSession(int64_t id, bson::View opened, bson::View used) {
   return Status::OK();
 }
 
-bool owns(const std::vector<std::string>& users, const std::vector<std::string>& owners) {
+bool owns(const std::vector<UserKey>& users, const std::vector<UserKey>& owners) {
   return owners.empty() || std::find_first_of(users.begin(), users.end(), owners.begin(), owners.end()) != users.end();
 }
 
@@ -51,7 +51,7 @@ int64_t CursorRegistry::add(std::unique_ptr<ClientCursor> cursor) {
 }
 
 StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::string_view ns,
-                                                              const std::vector<std::string>& users, bson::View session,
+                                                              const std::vector<UserKey>& users, bson::View session,
                                                               storage::OperationContext* operation) {
   const std::lock_guard lock(mutex_);
   const auto it = slots_.find(id);
@@ -79,7 +79,7 @@ StatusWith<std::unique_ptr<ClientCursor>> CursorRegistry::pin(int64_t id, std::s
   return std::move(slot.cursor);
 }
 
-StatusWith<bool> CursorRegistry::belongsTo(int64_t id, const std::vector<std::string>& users) const {
+StatusWith<bool> CursorRegistry::belongsTo(int64_t id, const std::vector<UserKey>& users) const {
   const std::lock_guard lock(mutex_);
   const auto it = slots_.find(id);
   if (it == slots_.end() || it->second.killed)

@@ -52,9 +52,9 @@ struct ClientCursor {
   bson::Document command;                ///< what opened it, as currentOp shows it
   bson::Document session;                ///< the `lsid` it belongs to, or empty
   std::optional<SessionKey> sessionKey;  ///< the same, with its owner
-  std::vector<std::string> owners;       ///< "user@db" of its creators; only they may use it
-  std::vector<Grant> grants;             ///< what its namespaces need of the client, to be checked again
-  int64_t authorizedAt = 0;              ///< the version of the users when that was last checked
+  std::vector<UserKey> owners;           ///< its creators; only they may use it
+  std::vector<Grant> grants;             ///< what its results need of the client, to be checked again
+  int64_t authorizedAt = 0;              ///< `Client::rightsVersion` of the request for which that was last checked
   std::shared_ptr<std::vector<storage::Namespace>> furtherNamespaces;  ///< as Request::furtherNamespaces
   bool noTimeout = false;
   bool fromSecondaries = false;  ///< its client has agreed to read from secondaries; drivers say so once
@@ -88,7 +88,7 @@ class CursorRegistry {
   /// Takes the cursor out for one command. Errors: CursorNotFound; CursorInUse (12051) while another command has it;
   /// Unauthorized when `users` hold none of its owners; 50736 to 50738 when `session` (an `lsid` or empty) is not its
   /// own.
-  StatusWith<std::unique_ptr<ClientCursor>> pin(int64_t id, std::string_view ns, const std::vector<std::string>& users,
+  StatusWith<std::unique_ptr<ClientCursor>> pin(int64_t id, std::string_view ns, const std::vector<UserKey>& users,
                                                 bson::View session, storage::OperationContext* operation);
   /// Puts a pinned cursor back. False when it was killed meanwhile: the caller then drops it.
   bool unpin(std::unique_ptr<ClientCursor>& cursor, TimePoint now);
@@ -97,7 +97,7 @@ class CursorRegistry {
 
   enum class Killed { kKilled, kNotFound };
   /// Whether the cursor was opened by one of `users`, or without a login. Errors: CursorNotFound.
-  StatusWith<bool> belongsTo(int64_t id, const std::vector<std::string>& users) const;
+  StatusWith<bool> belongsTo(int64_t id, const std::vector<UserKey>& users) const;
   /// Ends a cursor; one that is in use ends with its command, which is interrupted (CursorKilled).
   Killed kill(int64_t id);
   /// What the client of a cursor that was ended is told by its next getMore: that the plan was killed, since the
@@ -138,7 +138,7 @@ class CursorRegistry {
     bson::Document shown;                            ///< while pinned: `shownCursor`
     bson::Document session;
     std::optional<SessionKey> sessionKey;
-    std::vector<std::string> owners;
+    std::vector<UserKey> owners;
     bool killed = false;
     std::optional<TimePoint> planKilled;  ///< the last use of a cursor that is gone, of which its client is still told
   };

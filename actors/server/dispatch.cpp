@@ -381,7 +381,7 @@ Status noteSession(Request& request, Running& running) {
   if (request.session().empty()) return Status::OK();
   TROUPE_ASSIGN(const SessionKey key, sessionOf(client, request.session()));
   if (isTrusted(request.server(), client))
-    running.setSession(request.server().sessions.use(key, sessionUser(client, key), request.operation().started()));
+    running.setSession(request.server().sessions.use(key, sessionUsers(client, key), request.operation().started()));
   return Status::OK();
 }
 

@@ -31,10 +31,10 @@ std::optional<bson::Uuid> uuidOf(const bson::Element& e) {
 
 Resource resourceOf(const Namespace& ns) { return Resource::coll(ns.db(), ns.collection()); }
 
-Status check(const Request& request, const Namespace& ns, const ActionSet& needed) {
+Status check(Request& request, const Namespace& ns, const ActionSet& needed) {
   if (needed.none() || !request.checksPrivileges()) return Status::OK();
   for (size_t i = 0; i < auth::kActionCount; ++i)
-    if (needed.test(i)) TROUPE_TRY(request.authorize(static_cast<Action>(i), resourceOf(ns)));
+    if (needed.test(i)) TROUPE_TRY(request.authorizeResults(static_cast<Action>(i), resourceOf(ns)));
   return Status::OK();
 }
 
@@ -61,6 +61,12 @@ std::optional<Action> clusterActionFor(NamespaceUse use) {
     case NamespaceUse::kInternal: return Action::kInternal;
     default: return std::nullopt;
   }
+}
+
+/// Whose sessions a stage lists is known when it is opened. A client that may list everybody's is asked for that right
+/// again before each further batch.
+void noteSessions(Request& request, NamespaceUse use) {
+  if (use == NamespaceUse::kSessions) (void)request.authorizeResults(Action::kListSessions, Resource::cluster());
 }
 
 bool isWrite(NamespaceUse use) {
@@ -104,13 +110,14 @@ StatusWith<AuthorizedNamespace> NamespaceResolution::resolve(Request& request, N
 StatusWith<AuthorizedNamespace> NamespaceResolution::authorized(Request& request, Namespace ns,
                                                                 const ActionSet& needed) {
   TROUPE_TRY(check(request, ns, needed));
-  if (request.checksPrivileges() && needed.any()) request.grants.push_back({ns, needed});
   return AuthorizedNamespace(std::move(ns));
 }
 
 StatusWith<AuthorizedNamespace> NamespaceResolution::resolve(Request& request, const NamedCollection& named,
                                                              bool bypass) {
-  if (const auto action = clusterActionFor(named.use)) TROUPE_TRY(request.authorize(*action, Resource::cluster()));
+  if (const auto action = clusterActionFor(named.use))
+    TROUPE_TRY(request.authorizeResults(*action, Resource::cluster()));
+  noteSessions(request, named.use);
   ActionSet needed = actionsFor(named.use);
   if (bypass && isWrite(named.use)) needed |= auth::actions({Action::kBypassDocumentValidation});
   Namespace ns(named.name.db, named.name.collection);
@@ -179,7 +186,7 @@ std::optional<CatalogInspection> NamespaceResolution::inspection(const Request& 
 }
 
 Status NamespaceResolution::checkAgain(const Request& request, std::span<const Grant> grants) {
-  for (const Grant& grant : grants) TROUPE_TRY(check(request, grant.ns, grant.actions));
+  for (const Grant& grant : grants) TROUPE_TRY(request.authorize(grant.action, grant.resource()));
   return Status::OK();
 }
 

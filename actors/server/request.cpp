@@ -66,10 +66,17 @@ Status Request::authorize(auth::Action action, const auth::Resource& resource) c
   return auth::unauthorized(db(), body());
 }
 
-std::vector<std::string> Request::userNames() const {
-  std::vector<std::string> names;
-  for (const auto& user : client_.users) names.push_back(user.name + "@" + user.database);
-  return names;
+Status Request::authorizeResults(auth::Action action, const auth::Resource& resource) {
+  if (!checksPrivileges()) return Status::OK();
+  TROUPE_TRY(authorize(action, resource));
+  grants.push_back(Grant::of(action, resource));
+  return Status::OK();
+}
+
+std::vector<UserKey> Request::users() const {
+  std::vector<UserKey> all;
+  for (const auto& user : client_.users) all.push_back(user.key());
+  return all;
 }
 
 void Request::replyWithBatch(std::string_view ns, const std::vector<bson::Document>& documents) {

@@ -142,10 +142,11 @@ class Request {
   /// Unauthorized unless the client's users may do this; always allowed with authentication off. Namespaces are
   /// authorised by NamespaceResolution instead, which gives the right to open them.
   Status authorize(auth::Action action, const auth::Resource& resource) const;
-  /// "user@db" of the client's users.
-  std::vector<std::string> userNames() const;
+  /// `authorize`, remembered for the cursor that the command may open: its further batches need the same.
+  Status authorizeResults(auth::Action action, const auth::Resource& resource);
+  std::vector<UserKey> users() const;  ///< of the client
 
-  std::vector<Grant> grants;  ///< what NamespaceResolution has checked beside the command's requirement
+  std::vector<Grant> grants;  ///< what `authorizeResults` has checked, beside the command's requirement
   /// Namespaces whose documents the operation reads or changes, though the client may not find them: what views stand
   /// on, and the target of a pipeline. Null: none. Shared with the query, whose stages may meet more of them.
   std::shared_ptr<std::vector<storage::Namespace>> furtherNamespaces;

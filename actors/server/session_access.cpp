@@ -20,8 +20,8 @@ StatusWith<SessionKey> sessionOf(const Client& client, bson::View lsid) {
   return SessionKey({id.id.data(), id.id.size()}, {id.uid.data(), id.uid.size()});
 }
 
-std::string_view sessionUser(const Client& client, const SessionKey& key) {
-  return key.owner() == client.sessionOwner ? client.ownUserNames() : std::string_view();
+std::span<const UserKey> sessionUsers(const Client& client, const SessionKey& key) {
+  return key.owner() == client.sessionOwner ? client.ownUsers() : std::span<const UserKey>();
 }
 
 }  // namespace troupe::server

@@ -20,8 +20,8 @@ StatusWith<storage::SessionId> fullSessionOf(const Client& client, bson::View ls
 /// Its key, which is that of its parent if it is a child. Errors: the same.
 StatusWith<SessionKey> sessionOf(const Client& client, bson::View lsid);
 
-/// The names that go with the key in a SessionCache: those of the client's users if it is their session; nothing
-/// otherwise. On the client's own thread.
-std::string_view sessionUser(const Client& client, const SessionKey& key);
+/// The users that go with the key in a SessionCache: the client's if it is their session; nothing otherwise. On the
+/// client's own thread, which may not change them meanwhile.
+std::span<const UserKey> sessionUsers(const Client& client, const SessionKey& key);
 
 }  // namespace troupe::server

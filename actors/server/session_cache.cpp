@@ -65,7 +65,7 @@ void SessionCache::growBuckets() {
   }
 }
 
-SessionCache::Index SessionCache::insert(const SessionKey& key, std::string_view user) {
+SessionCache::Index SessionCache::insert(const SessionKey& key, std::span<const UserKey> users) {
   if (live_ + ended_ >= buckets_.size()) growBuckets();
   Index index = static_cast<Index>(slots_.size());
   if (free_.empty()) {
@@ -76,7 +76,7 @@ SessionCache::Index SessionCache::insert(const SessionKey& key, std::string_view
   }
   Slot& slot = slots_[index];
   slot.key = key;
-  slot.owner = owners_.acquire(key.owner(), user);
+  slot.owner = owners_.acquire(key.owner(), users);
   Index& head = buckets_[bucketOf(key.id())];
   slot.nextOfBucket = head;
   head = index;
@@ -114,18 +114,18 @@ void SessionCache::makeRoom(TimePoint now) {
   }
 }
 
-SessionCache::Use SessionCache::use(const SessionKey& key, std::string_view user, TimePoint now) {
+SessionCache::Use SessionCache::use(const SessionKey& key, std::span<const UserKey> users, TimePoint now) {
   const std::lock_guard lock(mutex_);
   Index index = find(key);
   if (index == kNone) {
     makeRoom(now);
-    index = insert(key, user);
+    index = insert(key, users);
   } else if (index != newest_ || slots_[index].useNumber == 0) {
     unlink(index);
     linkNewest(index);
   }
   Slot& slot = slots_[index];
-  if (slot.owner == SessionOwners::kUnknown && !user.empty()) slot.owner = owners_.acquire(key.owner(), user);
+  if (slot.owner == SessionOwners::kUnknown && !users.empty()) slot.owner = owners_.acquire(key.owner(), users);
   if (slot.state != State::kUsed) setState(slot, State::kUsed);
   slot.lastUse = now;
   slot.running.fetch_add(1, std::memory_order_relaxed);
@@ -224,7 +224,7 @@ bool SessionCache::contains(const SessionKey& key) const {
   return index != kNone && slots_[index].isLive();
 }
 
-std::vector<SessionOwners::Name> SessionCache::owners(Place& place, size_t most) const {
+std::vector<SessionOwners::Known> SessionCache::owners(Place& place, size_t most) const {
   const std::lock_guard lock(mutex_);
   auto found = owners_.look(place.next, most);
   place.atEnd = place.next >= owners_.ids();

@@ -65,10 +65,10 @@ class SessionCache {
     Slot* slot_ = nullptr;
   };
 
-  /// Inserts or refreshes the session. `user`: the names of which the key's owner is the digest; empty for no user, and
-  /// where they are not known.
-  Use use(const SessionKey& key, std::string_view user, TimePoint now);
-  void touch(const SessionKey& key, std::string_view user, TimePoint now) { use(key, user, now); }
+  /// Inserts or refreshes the session. `users`: of whom the key's owner is the digest; empty for no user, and where
+  /// they are not known.
+  Use use(const SessionKey& key, std::span<const UserKey> users, TimePoint now);
+  void touch(const SessionKey& key, std::span<const UserKey> users, TimePoint now) { use(key, users, now); }
   /// Ends the session, if it is here or not: it may be in the collection. Whether it was here.
   bool end(const SessionKey& key, TimePoint now);
 
@@ -76,7 +76,7 @@ class SessionCache {
   struct Row {
     SessionKey key;
     TimePoint lastUse;
-    std::string user;
+    std::string user;        ///< its owners, as they are shown
     bool isRunning = false;  ///< an operation uses it
     int64_t useNumber = 0;   ///< of the last use: the later, the higher
   };
@@ -107,8 +107,8 @@ class SessionCache {
   /// Live sessions with that id, of all owners.
   std::vector<SessionKey> keysOf(std::string_view id) const;
   bool contains(const SessionKey& key) const;
-  /// The next names of owners, with their digests; none does not mean that the end is reached.
-  std::vector<SessionOwners::Name> owners(Place& place, size_t most) const;
+  /// The next owners whose users are known; none does not mean that the end is reached.
+  std::vector<SessionOwners::Known> owners(Place& place, size_t most) const;
 
   // The steps of a refresh (SES-005). What fails is not told, and comes again at the next one.
   /// They were written to the collection: those that were not used again are known now.
@@ -151,7 +151,7 @@ class SessionCache {
   // With the lock held.
   size_t bucketOf(std::string_view id) const;
   Index find(const SessionKey& key) const;
-  Index insert(const SessionKey& key, std::string_view user);
+  Index insert(const SessionKey& key, std::span<const UserKey> users);
   void remove(Index index);
   void makeRoom(TimePoint now);
   void growBuckets();

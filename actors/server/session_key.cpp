@@ -1,5 +1,8 @@
 #include "actors/server/session_key.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "messaging/auth/crypto.hpp"
 #include "messaging/errors/invariant.hpp"
 
@@ -43,8 +46,17 @@ StatusWith<SessionKey> SessionKey::ofStored(bson::View lsid) {
   return SessionKey(id, uid.asBinary().bytes);
 }
 
-std::string SessionKey::ownerOf(std::string_view userNames) {
-  return userNames.empty() ? nobody() : auth::digest(auth::Mechanism::kScramSha256, userNames);
+std::string SessionKey::ownerOf(std::span<const UserKey> users) {
+  if (users.empty()) return nobody();
+  std::vector<UserKey> sorted(users.begin(), users.end());
+  std::ranges::sort(sorted);
+  // Each part goes with its length: names may hold whatever would stand between them.
+  std::string parts;
+  for (const UserKey& user : sorted) {
+    for (const std::string* part : {&user.database, &user.name, &user.id})
+      parts += std::to_string(part->size()) + ":" + *part;
+  }
+  return auth::digest(auth::Mechanism::kScramSha256, parts);
 }
 
 const std::string& SessionKey::nobody() {

@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "actors/server/user_key.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
 
@@ -27,8 +29,10 @@ class SessionKey {
   /// The 16 bytes of a session's id. Errors: MissingRequiredField, TypeMismatch, InvalidUUID, UnknownField (a field
   /// that no session's id has).
   static StatusWith<std::string_view> idOf(bson::View lsid);
-  /// The digest of users' names ("user@db, ..."); `nobody` for none.
-  static std::string ownerOf(std::string_view userNames);
+  /// The digest of the users' databases, names and ids, in whatever order; `nobody` for none. No two sets of users have
+  /// the same, however their names are made.
+  static std::string ownerOf(std::span<const UserKey> users);
+  static std::string ownerOf(const UserKey& user) { return ownerOf(std::span(&user, 1)); }
   /// The digest that stands for no user.
   static const std::string& nobody();
 

@@ -2,20 +2,21 @@
 
 #include <algorithm>
 
+#include "actors/server/client.hpp"
 #include "actors/server/session_key.hpp"
 #include "messaging/errors/invariant.hpp"
 
 namespace troupe::server {
 
-SessionOwners::Id SessionOwners::acquire(std::string_view digest, std::string_view name) {
+SessionOwners::Id SessionOwners::acquire(std::string_view digest, std::span<const UserKey> users) {
   const auto known = byDigest_.find(std::string(digest));
-  if (known == byDigest_.end()) return name.empty() ? kUnknown : add(digest, name);
+  if (known == byDigest_.end()) return users.empty() ? kUnknown : add(digest, users);
   ++owners_[known->second].sessions;
   return known->second;
 }
 
-SessionOwners::Id SessionOwners::add(std::string_view digest, std::string_view name) {
-  invariant(SessionKey::ownerOf(name) == digest, "an owner's name is that of its digest");
+SessionOwners::Id SessionOwners::add(std::string_view digest, std::span<const UserKey> users) {
+  invariant(SessionKey::ownerOf(users) == digest, "an owner's users are those of its digest");
   Id id = static_cast<Id>(owners_.size());
   if (free_.empty()) {
     owners_.emplace_back();
@@ -23,7 +24,7 @@ SessionOwners::Id SessionOwners::add(std::string_view digest, std::string_view n
     id = free_.back();
     free_.pop_back();
   }
-  owners_[id] = {std::string(digest), std::string(name), 1};
+  owners_[id] = {std::string(digest), {users.begin(), users.end()}, joinedNames(users), 1};
   byDigest_.emplace(digest, id);
   return id;
 }
@@ -37,11 +38,11 @@ void SessionOwners::release(Id id) {
 
 const std::string& SessionOwners::nameOf(Id id) const { return owners_[id].name; }
 
-std::vector<SessionOwners::Name> SessionOwners::look(size_t& next, size_t most) const {
-  std::vector<Name> found;
+std::vector<SessionOwners::Known> SessionOwners::look(size_t& next, size_t most) const {
+  std::vector<Known> found;
   const size_t end = std::min(owners_.size(), next + most);
   for (; next < end; ++next)
-    if (owners_[next].sessions > 0) found.push_back({owners_[next].digest, owners_[next].name});
+    if (owners_[next].sessions > 0) found.push_back({owners_[next].digest, owners_[next].users});
   return found;
 }
 

@@ -1,40 +1,46 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "actors/server/user_key.hpp"
+
 namespace troupe::server {
 
-/// The names of the users that own sessions, each kept once however many sessions it has, until the last of them goes.
-/// A name is that of its digest: whoever names another user's session does not become its owner. Not thread-safe.
+/// The users that own sessions, kept once however many sessions they have, until the last of those goes. They are those
+/// of the digest: a client that names another user's session does not become its owner. Not thread-safe.
 class SessionOwners {
  public:
   using Id = uint32_t;
-  static constexpr Id kUnknown = 0;  ///< the name of the digest was never told
+  static constexpr Id kUnknown = 0;  ///< the users of the digest were never told
 
-  /// One more session of the owner. `name`: "user@db, ...", of which `digest` is the digest; empty where it is not
-  /// known, then the name that is remembered for the digest counts.
-  Id acquire(std::string_view digest, std::string_view name);
+  /// One more session of the owner. `users`: of whom `digest` is the digest; empty where they are not known, then those
+  /// that are remembered for the digest count.
+  Id acquire(std::string_view digest, std::span<const UserKey> users);
   /// One session less.
   void release(Id id);
-  /// Empty for kUnknown, and for sessions of no user.
+  /// "user@db, ..."; empty for kUnknown, and for sessions of no user.
   const std::string& nameOf(Id id) const;
-  struct Name {
-    std::string digest, name;
+  struct Known {
+    std::string digest;
+    std::vector<UserKey> users;
   };
-  /// The names among the next `most` ids from `next` on, which moves behind them, up to `ids`.
-  std::vector<Name> look(size_t& next, size_t most) const;
+  /// The owners among the next `most` ids from `next` on, which moves behind them, up to `ids`.
+  std::vector<Known> look(size_t& next, size_t most) const;
   size_t ids() const { return owners_.size(); }
   size_t size() const { return byDigest_.size(); }
 
  private:
   struct Owner {
-    std::string digest, name;
+    std::string digest;
+    std::vector<UserKey> users;
+    std::string name;
     uint32_t sessions = 0;
   };
-  Id add(std::string_view digest, std::string_view name);
+  Id add(std::string_view digest, std::span<const UserKey> users);
 
   std::vector<Owner> owners_ = std::vector<Owner>(1);  ///< by id; the first is kUnknown
   std::vector<Id> free_;

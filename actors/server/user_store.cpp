@@ -93,6 +93,13 @@ StatusWith<std::optional<AuthenticatedUser>> UserStore::load(std::string_view us
   return std::optional(std::move(loaded));
 }
 
+StatusWith<UserKey> UserStore::keyOf(std::string_view user, std::string_view database) const {
+  UserKey key{.database = std::string(database), .name = std::string(user)};
+  TROUPE_ASSIGN(const auto stored, find(user, database));
+  if (stored) key.id = (*stored)["userId"].valueBytes();
+  return key;
+}
+
 StatusWith<ResolvedRoles> UserStore::rolesOf(bson::View user) const {
   std::vector<auth::RoleName> held;
   if (const bson::Element roles = user["roles"]; roles.is(bson::Type::kArray)) {

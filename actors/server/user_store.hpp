@@ -78,6 +78,8 @@ class UserStore {
   StatusWith<bool> anyUser() const;
   /// The user with what its roles allow now; nothing when there is none.
   StatusWith<std::optional<AuthenticatedUser>> load(std::string_view user, std::string_view database) const;
+  /// The user that has the name now; one without an id when the store has none, as the cluster itself.
+  StatusWith<UserKey> keyOf(std::string_view user, std::string_view database) const;
   /// What the roles of a user's document come to.
   StatusWith<ResolvedRoles> rolesOf(bson::View user) const;
 

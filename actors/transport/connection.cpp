@@ -129,8 +129,7 @@ void Connection::awaitMore(bool trusted) {
 }
 
 std::string Connection::ownerOfMemory() const {
-  std::string users = client_->userNames();
-  return users.empty() ? server::addressKey(client_->remote) : std::move(users);
+  return client_->authenticated() ? client_->owner() : server::addressKey(client_->remote);
 }
 
 void Connection::logClosing(const Status& why) {

@@ -84,7 +84,9 @@ std::string_view nameOf(std::string_view host) {
 }  // namespace
 
 Task<Identity> OpenAccess::identify(HttpRequest) {
-  co_return Identity{.outcome = Identity::Outcome::kKnown, .mayLook = true, .mayAct = true, .mayKill = true};
+  Identity everybody{.outcome = Identity::Outcome::kKnown};
+  everybody.privileges.add({.kind = auth::ResourcePattern::Kind::kAny}, auth::ActionSet().set());
+  co_return everybody;
 }
 
 std::optional<BasicCredentials> parseBasic(std::string_view authorization) {
@@ -155,14 +157,13 @@ void UserAccess::forget(const std::string& key) {
 
 Identity UserAccess::identityOf(const Session& session) const {
   const auto user = options_.find(session.user, session.database);
-  if (!user.isOK() || !*user || credentialBytes(**user) != session.credentials) return {};
-  const auto privileges = options_.privilegesOf(**user);
-  Identity who{Identity::Outcome::kKnown, session.user + "@" + session.database};
-  if (!privileges.isOK()) return who;
-  who.mayLook = privileges->allows(auth::Action::kViewActors, auth::Resource::cluster());
-  who.mayAct = privileges->allows(auth::Action::kManageActors, auth::Resource::cluster());
-  who.mayKill = privileges->allows(auth::Action::kKillAnySession, auth::Resource::cluster());
-  return who;
+  if (!user.isOK()) return {.outcome = Identity::Outcome::kUnreadable};
+  if (!*user || credentialBytes(**user) != session.credentials) return {};
+  auto privileges = options_.privilegesOf(**user);
+  if (!privileges.isOK()) return {.outcome = Identity::Outcome::kUnreadable};
+  return {.outcome = Identity::Outcome::kKnown,
+          .user = session.user + "@" + session.database,
+          .privileges = std::move(*privileges)};
 }
 
 /// Headers are kept as a keyed hash: no password lies in memory for longer than its request.
@@ -184,7 +185,7 @@ Task<Identity> UserAccess::identify(HttpRequest request) {
   if (key.empty()) co_return Identity{};
   if (const auto session = sessionOf(key)) {
     Identity who = identityOf(*session);
-    if (who.outcome == Identity::Outcome::kKnown) co_return who;
+    if (who.outcome != Identity::Outcome::kUnknown) co_return who;
     forget(key);
   }
   if (request.authorization.empty()) co_return Identity{};
@@ -201,7 +202,8 @@ Task<Identity> UserAccess::logIn(std::string key, std::string authorization) {
   } slot(checks_);
   if (slot.count > options_.maxChecks) co_return Identity{Identity::Outcome::kOverloaded};
   const auto found = options_.find(given->user, given->database);
-  const std::optional<bson::Document> user = found.isOK() ? *found : std::nullopt;
+  if (!found.isOK()) co_return Identity{Identity::Outcome::kUnreadable};
+  const std::optional<bson::Document> user = *found;
   const Stored stored = storedFor(user, *given, options_.secret);
   Future<Status> outcome = checkPassword(*options_.blocking, stored, *given);
   const Status checked = co_await outcome;

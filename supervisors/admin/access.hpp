@@ -20,12 +20,14 @@ namespace troupe::supervisors {
 
 /// The authenticated user of a request, if any.
 struct Identity {
-  enum class Outcome { kKnown, kUnknown, kOverloaded } outcome = Outcome::kUnknown;
-  std::string user;          ///< "name@database"; empty when nobody has to log in
-  bool mayLook = false;      ///< clusterMonitor: action viewActors
-  bool mayAct = false;       ///< clusterManager: action manageActors
-  bool mayKill = false;      ///< hostManager: action killAnySession
+  /// kUnreadable: users cannot be read now, so that nothing is known of the client, neither good nor bad.
+  enum class Outcome { kKnown, kUnknown, kOverloaded, kUnreadable } outcome = Outcome::kUnknown;
+  std::string user;  ///< "name@database"; empty when nobody has to log in
+  auth::PrivilegeSet privileges;
   std::string sessionToken;  ///< set when a session began: goes to the client as a cookie
+
+  /// On the cluster.
+  bool may(auth::Action action) const { return privileges.allows(action, auth::Resource::cluster()); }
 };
 
 /// Authenticates HTTP requests. Thread-safe.
@@ -33,6 +35,8 @@ class Access {
  public:
   virtual ~Access() = default;
   virtual Task<Identity> identify(HttpRequest request) = 0;
+  /// Grows when users or their rights change.
+  virtual int64_t version() const { return 0; }
 };
 
 /// Everybody may do everything: a node without authorization.
@@ -44,7 +48,8 @@ class OpenAccess final : public Access {
 /// HTTP Basic over the node's own users. The name is "user" (of the database admin) or "user@database". A password is
 /// checked by a blocking worker, since that takes milliseconds by design; success begins a session, known by its cookie
 /// or by the same Authorization header. At each request the user is read again: a changed password, a revoked role or a
-/// dropped user counts at once.
+/// dropped user counts at once. While users cannot be read (a rollback, the end of the node) nobody is logged in or
+/// out.
 class UserAccess final : public Access {
  public:
   using FindUser =
@@ -54,6 +59,7 @@ class UserAccess final : public Access {
   struct Options {
     FindUser find;
     PrivilegesOf privilegesOf;
+    std::function<int64_t()> version;          ///< of the users, as UserStore::version
     server::BlockingWork* blocking = nullptr;  ///< outlives this
     Environment* environment = nullptr;        ///< outlives this
     auth::RandomSource random;
@@ -64,6 +70,7 @@ class UserAccess final : public Access {
   };
   explicit UserAccess(Options options) : options_(std::move(options)) {}
   Task<Identity> identify(HttpRequest request) override;
+  int64_t version() const override { return options_.version ? options_.version() : 0; }
 
  private:
   struct Session {

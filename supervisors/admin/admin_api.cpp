@@ -49,6 +49,36 @@ std::vector<ActorRow> withAncestors(const Registry& registry, std::vector<ActorR
 constexpr std::string_view kActors = "/actors", kSessionsAbove = "/sessions/", kKill = "/kill";
 constexpr size_t kUsualSessions = 100, kMostSessions = 1000;
 
+HttpResponse unreadable() {
+  auto response = errorResponse(503, ErrorCode::kLockTimeout, "users and roles cannot be read now: try again");
+  response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+/// What a page needs is what the command needs that tells the same.
+struct PageRight {
+  std::string_view path;
+  auth::Action action;
+};
+constexpr PageRight kPageRights[] = {
+    {"/status", auth::Action::kServerStatus},                                             // serverStatus
+    {"/metrics", auth::Action::kServerStatus},  {"/locks", auth::Action::kServerStatus},  // lockInfo
+    {"/sessions", auth::Action::kListSessions},                                           // sessionInfo
+    {"/set", auth::Action::kReplSetGetStatus},                                            // replSetGetStatus
+};
+
+/// Actors, transitions, events and the page itself: as actorTree and its like.
+auth::Action actionFor(std::string_view path) {
+  const auto* const found = std::ranges::find(kPageRights, path, &PageRight::path);
+  return found == std::end(kPageRights) ? auth::Action::kViewActors : found->action;
+}
+
+HttpResponse noRight(const Identity& who, std::string_view what, auth::Action needed, std::string_view role) {
+  return errorResponse(403, ErrorCode::kUnauthorized,
+                       who.user + " may not " + std::string(what) + ": it needs a role such as " + std::string(role) +
+                           ", with the action " + std::string(auth::actionName(needed)));
+}
+
 HttpResponse forged() {
   return errorResponse(403, ErrorCode::kUnauthorized,
                        "send the header X-Troupe-Action with any value, and no Origin but this one: it shows that "
@@ -66,10 +96,10 @@ Task<HttpResponse> AdminApi::handle(HttpRequest request) {
   Identity who = co_await access_->identify(request);
   if (who.outcome == Identity::Outcome::kOverloaded)
     co_return errorResponse(503, ErrorCode::kAuthenticationFailed, "too many log-ins at once: try again");
+  if (who.outcome == Identity::Outcome::kUnreadable) co_return unreadable();
   if (who.outcome == Identity::Outcome::kUnknown) co_return logInFirst();
-  if (!who.mayLook)
-    co_return errorResponse(403, ErrorCode::kUnauthorized,
-                            who.user + " may not look: it needs a role such as clusterMonitor");
+  if (const auth::Action needed = actionFor(request.path); !who.may(needed))
+    co_return noRight(who, "see " + request.path, needed, "clusterMonitor");
   const std::string token = who.sessionToken;
   const char* secure = request.encrypted ? "; Secure" : "";
   HttpResponse response = co_await route(std::move(request), std::move(who));
@@ -77,6 +107,18 @@ Task<HttpResponse> AdminApi::handle(HttpRequest request) {
     response.headers.emplace_back(
         "Set-Cookie", std::string(kSessionCookie) + "=" + token + "; Path=/; HttpOnly; SameSite=Strict" + secure);
   co_return response;
+}
+
+Task<std::optional<bool>> AdminApi::maySeeEvents(HttpRequest request) {
+  const auth::Action needed = actionFor(request.path);
+  Identity who;  // if asking fails: of nobody
+  try {
+    who = co_await access_->identify(std::move(request));
+  } catch (const std::exception&) {
+  }
+  const bool isTold = who.outcome == Identity::Outcome::kKnown || who.outcome == Identity::Outcome::kUnknown;
+  if (!isTold) co_return std::nullopt;
+  co_return who.may(needed);
 }
 
 Task<HttpResponse> AdminApi::route(HttpRequest request, Identity who) {
@@ -115,7 +157,10 @@ Task<HttpResponse> AdminApi::route(HttpRequest request, Identity who) {
     co_return transitions(query->filter);
   }
   if (request.path == "/me") {
-    co_return json(Json{{"user", who.user}, {"mayAct", who.mayAct}, {"mayKill", who.mayKill}, {"node", node_.name()}});
+    co_return json(Json{{"user", who.user},
+                        {"mayAct", who.may(auth::Action::kManageActors)},
+                        {"mayKill", who.may(auth::Action::kKillAnySession)},
+                        {"node", node_.name()}});
   }
   if (request.path == "/events") co_return HttpResponse{200, "text/event-stream; charset=utf-8", "", {}, true};
   co_return asset(request);
@@ -156,9 +201,8 @@ HttpResponse AdminApi::killSession(const HttpRequest& request, const Identity& w
   if (!id) return errorResponse(Status(ErrorCode::kBadValue, "the id of a session is a UUID, as /sessions shows it"));
   if (const Status named = checkNames(request, {"reason"}); !named.isOK()) return errorResponse(named);
   if (isForged(request)) return forged();
-  if (!who.mayKill)
-    return errorResponse(403, ErrorCode::kUnauthorized,
-                         who.user + " may not end sessions: it needs a role such as hostManager");
+  if (!who.may(auth::Action::kKillAnySession))
+    return noRight(who, "end sessions", auth::Action::kKillAnySession, "hostManager");
   sources_.killSession({reinterpret_cast<const char*>(id->bytes.data()), id->bytes.size()});
   std::string what = "kill session " + id->toString();
   if (const std::string why = parameter(request, "reason"); !why.empty()) what += ": " + why.substr(0, kLongestReason);
@@ -213,9 +257,8 @@ Task<HttpResponse> AdminApi::act(HttpRequest request, Identity who) {
   const Status named = checkNames(request, {"enabled", "reason", "node"});
   if (!named.isOK()) co_return errorResponse(named);
   if (isForged(request)) co_return forged();
-  if (!who.mayAct)
-    co_return errorResponse(403, ErrorCode::kUnauthorized,
-                            who.user + " may not act: it needs a role such as clusterManager");
+  if (!who.may(auth::Action::kManageActors))
+    co_return noRight(who, "act", auth::Action::kManageActors, "clusterManager");
   const std::string why = parameter(request, "reason").substr(0, kLongestReason), member = parameter(request, "node");
   Json body{{"ok", true}, {"path", path}, {"action", name}};
   if (name == "trace") body["enabled"] = *enabled;

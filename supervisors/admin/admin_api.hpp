@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,11 @@ class AdminApi {
 
   /// Never fails: errors are responses. `this` outlives the task.
   Task<HttpResponse> handle(HttpRequest request);
+  /// Whether an event stream that began with that request may go on; nothing while users cannot be read.
+  /// Never fails.
+  Task<std::optional<bool>> maySeeEvents(HttpRequest request);
+  /// Grows when users or their rights change.
+  int64_t rightsVersion() const { return access_->version(); }
 
   Node& node() const { return node_; }
 

@@ -120,6 +120,7 @@ std::shared_ptr<Access> accessOf(server::ServerContext* server) {
     TROUPE_ASSIGN(auto resolved, users->rolesOf(user));
     return std::move(resolved.privileges);
   };
+  options.version = [users = &server->users] { return users->version(); };
   options.blocking = &server->blocking;
   options.environment = &server->node.environment();
   options.random = server->secrets;

@@ -189,6 +189,8 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     if (!parsed.isOK()) return send(errorResponse(parsed));
     answering_ = true;
     stream_.expires_never();
+    rightsAt_ = shared_->api->rightsVersion();
+    if (asked.path == "/events") eventsOf_ = asked;
     shared_->api->node().start(answerTask(shared_from_this(), std::move(asked)));
   }
 
@@ -284,12 +286,34 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     });
   }
 
+  /// Asks, once users have changed, whether the client may still see the events.
+  static Task<void> askForRights(Self self) {
+    AdminApi& api = *self->shared_->api;
+    const int64_t version = api.rightsVersion();
+    const auto may = co_await api.maySeeEvents(self->eventsOf_);
+    asio::dispatch(self->stream_.get_executor(), [self, may, version] {
+      self->asking_ = false;
+      if (may == false || self->closed_) return self->close();
+      if (!may) return self->awaitHeartbeat();
+      self->rightsAt_ = version;
+      self->flushEvents();
+    });
+  }
+
   void flushEvents() {
-    if (writing_ || closed_ || !events_) return;
+    if (writing_ || asking_ || closed_ || !events_) return;
+    if (rightsAt_ != shared_->api->rightsVersion()) {
+      asking_ = true;
+      return shared_->api->node().start(askForRights(shared_from_this()));
+    }
     if (std::string waiting = events_->take(); !waiting.empty()) return write(std::move(waiting));
+    awaitHeartbeat();
+  }
+
+  void awaitHeartbeat() {
     heartbeat_.expires_after(shared_->options.heartbeat);
     heartbeat_.async_wait([self = shared_from_this()](error_code error) {
-      if (!error && !self->writing_ && !self->closed_) self->write(": quiet\n\n");
+      if (!error && !self->writing_ && !self->asking_ && !self->closed_) self->write(": quiet\n\n");
     });
   }
 
@@ -313,6 +337,9 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
   std::optional<http::request_parser<http::string_body>> parser_;
   std::string remote_, address_;
   bool keepAlive_ = false, head_ = false, answering_ = false, writing_ = false, closed_ = false, counted_ = false;
+  bool asking_ = false;              ///< for the rights of an event stream
+  HttpRequest eventsOf_;             ///< which began the event stream
+  int64_t rightsAt_ = 0;             ///< their version when the client was asked for last
   std::atomic<bool> asked_ = false;  ///< a request was read
   std::atomic<TimePoint> awaitedSince_ = shared_->api->node().environment().now();
   std::shared_ptr<EventQueue> events_;

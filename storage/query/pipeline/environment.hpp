@@ -19,7 +19,8 @@ struct CollectionName {
 
 /// What a pipeline does with a namespace that it names. The command layer knows which privileges each use takes.
 enum class NamespaceUse : uint8_t {
-  kNothing,               ///< $documents, $listSessions, $listLocalSessions: the name is not looked at
+  kNothing,               ///< $documents: the name is not looked at
+  kSessions,              ///< $listSessions, $listLocalSessions: neither here, but the rights on sessions
   kRead,                  ///< a scan of its documents
   kCollectionStatistics,  ///< $collStats
   kIndexStatistics,       ///< $indexStats

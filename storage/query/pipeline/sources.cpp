@@ -20,8 +20,8 @@ constexpr std::pair<std::string_view, NamespaceUse> kSources[] = {
     {"$currentOp", NamespaceUse::kOperations},       {"$actors", NamespaceUse::kActors},
     {"$listCatalog", NamespaceUse::kCatalog},        {"$listClusterCatalog", NamespaceUse::kCatalog},
     {"$querySettings", NamespaceUse::kNothing},  // there are none to be listed
-    {"$listSessions", NamespaceUse::kNothing},   // whose sessions the client may see is known when it is opened
-    {"$listLocalSessions", NamespaceUse::kNothing},
+    {"$listSessions", NamespaceUse::kSessions},  // whose sessions the client may see is known when it is opened
+    {"$listLocalSessions", NamespaceUse::kSessions},
 };
 
 /// A source that the environment opens at the first pull.

@@ -6,6 +6,7 @@ import {locks} from "/store.js";
 const kRefreshMs = 1000;
 
 let resources = null;          // null: not read yet
+let refusal = "";              // why the user may not see them
 let search = "";
 let timer = null;
 
@@ -63,15 +64,16 @@ function draw() {
   found.sort((a, b) => isContended(b) - isContended(a));  // stable: else from the top of the hierarchy down
   byId("lock-rows").replaceChildren(...found.flatMap((entries) => entries.map((entry, index) => line(entry, index === 0))));
   byId("lock-empty").hidden = found.length > 0;
-  byId("lock-empty").textContent = resources === null ? "Reading the locks …" : resources.length ? "No lock matches the search." : "No operation holds or waits for a lock just now.";
+  byId("lock-empty").textContent = refusal ? `No right: ${refusal}` : resources === null ? "Reading the locks …" : resources.length ? "No lock matches the search." : "No operation holds or waits for a lock just now.";
   const sum = (field) => (resources ?? []).reduce((all, one) => all + one[field].length, 0);
   byId("lock-count").textContent = `${count((resources ?? []).length)} resources, ${count(sum("granted"))} locks held, ${count(sum("pending"))} waited for`;
 }
 
 async function refresh() {
-  const body = await locks().catch(() => null);
+  const body = await locks().catch((failure) => failure.isRefused ? {refusal: failure.message, resources: []} : null);
   if (!body) return;           // the page says already that the connection is lost
   resources = body.resources;
+  refusal = body.refusal ?? "";
   draw();
 }
 

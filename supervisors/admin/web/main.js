@@ -199,7 +199,7 @@ function tileList() {
     {label: "Connections", value: count(status?.connections?.current), note: status ? "open" : "", line: "connections"},
     {label: "Journal flushes", value: rate(last("flushes")), note: "/s", line: "flushes"},
     {label: "Memory", value: bytes(last("memory")), note: "resident", line: "memory"},
-    {label: "Up for", value: status ? duration(status.uptimeMillis / 1000) : "–", note: "", line: ""},
+    {label: "Up for", value: status ? duration(status.uptimeMillis / 1000) : "–", note: store.statusRefusal ? "no right to see the node's figures" : "", line: ""},
   ];
 }
 

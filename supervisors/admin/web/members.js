@@ -13,6 +13,7 @@ const kTones = {PRIMARY: "good", SECONDARY: "good", ARBITER: "calm", REMOVED: "c
 export const members = {
   set: null,                   // as GET /set gives it; null: not read yet
   rows: [],                    // one for each member, and one for each actor of those in reach
+  refusal: "",                 // why the user may not see the set
   total: 0,                    // actors there are
   here: 0,                     // of them, those among the rows
   byKey: new Map(),
@@ -68,7 +69,12 @@ function arrange() {
 }
 
 async function readSet() {
-  members.set = await getJson("/set");
+  members.set = await getJson("/set").catch((failure) => {
+    members.refusal = failure.isRefused ? failure.message : "";
+    if (failure.isRefused && timer) changed();
+    throw failure;
+  });
+  members.refusal = "";
 }
 
 async function readActors() {

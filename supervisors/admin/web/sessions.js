@@ -54,13 +54,13 @@ function draw() {
   const now = page ? Date.parse(page.at) : 0;
   byId("session-rows").replaceChildren(...found.map((row) => line(row, now)));
   byId("session-empty").hidden = found.length > 0;
-  byId("session-empty").textContent = page === null ? "Reading the sessions …" : rows.length ? "No session matches the search." : "No session was used on this node lately.";
+  byId("session-empty").textContent = page?.refusal ? `No right: ${page.refusal}` : page === null ? "Reading the sessions …" : rows.length ? "No session matches the search." : "No session was used on this node lately.";
   const running = rows.filter((row) => row.operation).length;
   byId("session-count").textContent = page ? `${count(rows.length)} of ${count(page.total)} sessions, the last used first; ${count(running)} run something` : "";
 }
 
 async function refresh() {
-  const body = await sessions().catch(() => null);
+  const body = await sessions().catch((failure) => failure.isRefused ? {refusal: failure.message, sessions: [], total: 0} : null);
   if (!body) return;           // the page says already that the connection is lost
   page = body;
   draw();

@@ -78,6 +78,7 @@ function drawEvents() {
 /** What there is instead of a set. */
 function emptyText() {
   const {set} = members;
+  if (members.refusal) return `No right: ${members.refusal}`;
   if (!set) return "Reading the set …";
   return set.set ? `The set ${set.set} has no members yet: it waits for replSetInitiate, or for a member that has its config.` : "This node is no member of a set.";
 }

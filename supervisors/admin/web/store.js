@@ -20,6 +20,7 @@ export const store = {
   total: 0,
   byPath: new Map(),
   status: null,
+  statusRefusal: "",         // why the user may not see it
   events: [],
   steps: new Map(),          // path -> the latest phases it went through, oldest first: also those too brief to be news
   samples: {},               // name -> latest values, oldest first
@@ -37,11 +38,11 @@ function tell(what, news) {
   for (const listener of listeners.get(what) ?? []) listener(news);
 }
 
-/** Throws with the server's reason. */
+/** Throws with the server's reason; `isRefused`: the user has no right to see it. */
 export async function getJson(address) {
   const response = await fetch(address, {headers: {Accept: "application/json"}});
   const body = await response.json();
-  if (!response.ok) throw new Error(body.error?.message ?? `${address}: ${response.status}`);
+  if (!response.ok) throw Object.assign(new Error(body.error?.message ?? `${address}: ${response.status}`), {isRefused: response.status === 403});
   return body;
 }
 
@@ -122,7 +123,11 @@ export async function refreshRows() {
 }
 
 async function refreshStatus() {
-  const status = await getJson("/status").catch(() => null);
+  const status = await getJson("/status").catch((failure) => {
+    store.statusRefusal = failure.isRefused ? failure.message : "";
+    return null;
+  });
+  if (status) store.statusRefusal = "";
   store.status = status;
   const messages = growth("messages", store.rows.reduce((sum, row) => sum + row.handled, 0));
   if (messages !== null) sample("messages", messages);

@@ -43,7 +43,7 @@ class HookedStream final : public ResultStream {
 inline void hookOpenCursor(CommandNode& server, HookedStream::Hook hook) {
   int64_t id = 0;
   std::string ns;
-  std::vector<std::string> owners;
+  std::vector<UserKey> owners;
   server.cursors.each([&](const ClientCursor& open) {
     ASSERT_EQ(id, 0) << "one is enough";
     id = open.id;

@@ -20,7 +20,12 @@ class SessionKillTest : public CommandTest {
                                                    "db", "admin")}),
                    "admin", root_)["ok"]
               .truthy());
+    for (const auto& client : {ann_, bob_, both_}) {
+      for (AuthenticatedUser& user : client->users) user.id = keyOf(user.name).id;
+      client->usersChanged();
+    }
   }
+  UserKey keyOf(std::string_view user) { return *server.users->keyOf(user, "admin"); }
   std::shared_ptr<Client> with(std::vector<std::string> names, std::string_view role) {
     auto client = server.connect(false);
     for (const auto& name : names) {
@@ -41,8 +46,8 @@ class SessionKillTest : public CommandTest {
   static bson::Document lsid(char byte) {
     return bson::doc("id", bson::Binary{bson::kBinaryUuid, std::string(16, byte)});
   }
-  static bson::Document lsid(char byte, std::string_view user) {
-    return SessionKey(std::string(16, byte), SessionKey::ownerOf(user)).toDocument();
+  bson::Document lsid(char byte, std::string_view user) {
+    return SessionKey(std::string(16, byte), SessionKey::ownerOf(keyOf(user))).toDocument();
   }
   /// A session with a cursor.
   void open(char byte, const std::shared_ptr<Client>& client) {
@@ -101,12 +106,12 @@ TEST_F(SessionKillTest, UsersAreNamed) {
 
 TEST_F(SessionKillTest, PatternsNameSessionsOwnersUsersAndRoles) {
   openAll();
-  kill("killAllSessionsByPattern", {bson::doc("lsid", lsid('b', "ann@admin"))});
+  kill("killAllSessionsByPattern", {bson::doc("lsid", lsid('b', "ann"))});
   EXPECT_EQ(left(), "abcr") << "that is no session of ann";
-  kill("killAllSessionsByPattern", {bson::doc("lsid", lsid('b', "bob@admin"))});
+  kill("killAllSessionsByPattern", {bson::doc("lsid", lsid('b', "bob"))});
   EXPECT_EQ(left(), "acr");
   kill("killAllSessionsByPattern",
-       {bson::doc("uid", bson::Binary{bson::kBinaryGeneric, SessionKey::ownerOf("root@admin")})});
+       {bson::doc("uid", bson::Binary{bson::kBinaryGeneric, SessionKey::ownerOf(keyOf("root"))})});
   EXPECT_EQ(left(), "ac");
   kill("killAllSessionsByPattern", {bson::doc("lsid", lsid('c'))});
   EXPECT_EQ(left(), "a") << "whoever owns it";
@@ -130,10 +135,47 @@ TEST_F(SessionKillTest, PatternsOfSeveralKindsEndWhatEachOfThemNames) {
   openAll();
   ASSERT_EQ(codeOf(as(root_, R"({"refreshLogicalSessionCacheNow": 1})", "admin")), 0);
   kill("killAllSessionsByPattern",
-       {bson::doc("lsid", lsid('z', "bob@admin")), bson::doc("lsid", lsid('r')),
-        bson::doc("uid", bson::Binary{bson::kBinaryGeneric, SessionKey::ownerOf("ann@admin")})});
+       {bson::doc("lsid", lsid('z', "bob")), bson::doc("lsid", lsid('r')),
+        bson::doc("uid", bson::Binary{bson::kBinaryGeneric, SessionKey::ownerOf(keyOf("ann"))})});
   EXPECT_EQ(left(), "bc");
   EXPECT_EQ(server.sessions.ended(), 3u) << "z, too, of which only the collection may know";
+}
+
+TEST_F(SessionKillTest, ANamesakeHasNoPartInAUsersSessionsAndCursors) {
+  ASSERT_EQ(codeOf(as(root_, R"({"createUser": "ann@x", "pwd": "x", "roles": ["root"]})", "admin")), 0);
+  ASSERT_EQ(codeOf(as(root_, R"({"createUser": "ann", "pwd": "x", "roles": []})", "x@admin")), 0);
+  const auto connect = [&](std::string_view user, std::string_view database) {
+    auto client = server.connect(false);
+    client->users.push_back(std::move(**server.users->load(user, database)));
+    client->usersChanged();
+    return client;
+  };
+  const auto victim = connect("ann@x", "admin"), namesake = connect("ann", "x@admin");
+  ASSERT_EQ(victim->userNames(), namesake->userNames());
+  open('v', victim);
+  EXPECT_EQ(codeOf(as(namesake, R"({"killSessions": []})", "admin")), 0);
+  EXPECT_EQ(left(), "v") << "it has ended its own sessions, none";
+  const auto seen =
+      as(namesake, R"({"aggregate": 1, "cursor": {}, "pipeline": [{"$listLocalSessions": {}}]})", "admin");
+  EXPECT_TRUE(holds(seen, R"({"cursor": {"firstBatch": []}})"_json));
+  int64_t cursor = 0;
+  server.cursors.each([&](const ClientCursor& one) { cursor = one.id; });
+  EXPECT_EQ(codeOf(as(namesake, bson::doc("killCursors", "c", "cursors", std::vector{cursor}), "test")), 13);
+}
+
+TEST_F(SessionKillTest, AUserMadeAgainInheritsNoSessions) {
+  open('a', ann_);
+  ASSERT_EQ(codeOf(as(root_, R"({"dropUser": "ann"})", "admin")), 0);
+  ASSERT_EQ(codeOf(as(root_, R"({"createUser": "ann", "pwd": "x", "roles": ["readAnyDatabase"]})", "admin")), 0);
+  const auto again = with({"ann"}, "readAnyDatabase");
+  again->users.front().id = keyOf("ann").id;
+  again->usersChanged();
+  EXPECT_EQ(codeOf(as(again, R"({"killSessions": []})", "admin")), 0);
+  EXPECT_EQ(left(), "a");
+  EXPECT_EQ(codeOf(as(again, bson::doc("killSessions", std::vector{lsid('a')}))), 0) << "another session of that id";
+  EXPECT_EQ(left(), "a");
+  kill("killAllSessions", {bson::doc("user", "ann", "db", "admin")});
+  EXPECT_EQ(left(), "") << "of all users who have had that name";
 }
 
 /// A session that gave its place in the cache to others is known by its cursors.
@@ -159,8 +201,8 @@ TEST_F(SessionKillTest, SaysHowManySessionsItKnew) {
     return as(root_, b.finish())["sessions"].toInt64(-1);
   };
   EXPECT_EQ(killed({bson::doc("lsid", lsid('x'))}), 0);
-  EXPECT_EQ(killed({bson::doc("lsid", lsid('x', "ann@admin"))}), 0);
-  EXPECT_EQ(killed({bson::doc("lsid", lsid('a')), bson::doc("lsid", lsid('x', "ann@admin"))}), 1);
+  EXPECT_EQ(killed({bson::doc("lsid", lsid('x', "ann"))}), 0);
+  EXPECT_EQ(killed({bson::doc("lsid", lsid('a')), bson::doc("lsid", lsid('x', "ann"))}), 1);
   EXPECT_EQ(killed({bson::doc("lsid", lsid('a'))}), 0) << "it has ended";
   EXPECT_EQ(killed({}), 3);
 }
@@ -180,7 +222,7 @@ TEST_F(SessionKillTest, MalformedPatternsKillNothing) {
   EXPECT_EQ(refused("killAllSessions", bson::doc("user", "ann")), 14);
   EXPECT_EQ(refused("killSessions", bson::doc("id", 1)), 14);
   EXPECT_EQ(left(), "abcr");
-  EXPECT_EQ(codeOf(as(ann_, bson::doc("killSessions", std::vector{lsid('b', "bob@admin")}))), 13);
+  EXPECT_EQ(codeOf(as(ann_, bson::doc("killSessions", std::vector{lsid('b', "bob")}))), 13);
   EXPECT_EQ(codeOf(as(ann_, bson::doc("killAllSessionsByPattern", std::vector<bson::Document>()))), 13);
   EXPECT_EQ(left(), "abcr");
 }
@@ -247,7 +289,7 @@ TEST_F(SessionKillTest, PagesGoOnWhenTheirLastSessionIsUsedOrEnds) {
   EXPECT_EQ(rest(), "ba");
   kill("killSessions", {lsid('c')});
   EXPECT_EQ(rest(), "ba");
-  EXPECT_EQ(codeOf(as(root_, bson::doc("sessionInfo", 1, "after", lsid('x', "x@x")))), 14);
+  EXPECT_EQ(codeOf(as(root_, bson::doc("sessionInfo", 1, "after", lsid('x', "x")))), 14);
 }
 
 /// So many sessions take more than one turn, and are paid for.

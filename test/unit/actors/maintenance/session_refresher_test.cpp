@@ -181,7 +181,7 @@ TEST_F(SessionRefresherTest, ManySessionsGoInBatches) {
   for (int i = 0; i < 600; ++i) {
     std::string id(16, 'x');
     std::memcpy(id.data(), &i, sizeof(i));
-    server.sessions.touch({id, {}}, "", server.time->now());
+    server.sessions.touch({id, {}}, {}, server.time->now());
   }
   refresh();
   EXPECT_EQ(run(R"({"count": "system.sessions"})", "config")["n"].toInt64(), 600);
@@ -193,7 +193,7 @@ TEST_F(SessionRefresherTest, AnEndedSessionIsDeletedWhereverItLiesInTheTable) {
   for (int i = 0; i < 5000; ++i) {
     std::string id(16, 'x');
     std::memcpy(id.data(), &i, sizeof(i));
-    server.sessions.touch({id, {}}, "", server.time->now());
+    server.sessions.touch({id, {}}, {}, server.time->now());
     server.sessions.end({id, {}}, server.time->now());
   }
   refresh();
@@ -245,11 +245,12 @@ class SessionNamesTest : public SessionRefresherTest {
 TEST_F(SessionNamesTest, TheOwnersNameIsStoredAndOthersAreNotTakenForIt) {
   const auto ann = with("ann", "readAnyDatabase"), root = with("root", "root");
   ASSERT_TRUE(server.run(bson::doc("ping", 1, "lsid", lsid('a')), "admin", ann)["ok"].truthy());
-  const auto refused =
-      server.run(bson::doc("ping", 1, "lsid",
-                           bson::doc("id", bson::Binary{bson::kBinaryUuid, std::string(16, 'a')}, "uid",
-                                     bson::Binary{bson::kBinaryGeneric, SessionKey::ownerOf("ann@admin")})),
-                 "admin", root);
+  const auto refused = server.run(
+      bson::doc(
+          "ping", 1, "lsid",
+          bson::doc("id", bson::Binary{bson::kBinaryUuid, std::string(16, 'a')}, "uid",
+                    bson::Binary{bson::kBinaryGeneric, SessionKey::ownerOf({.database = "admin", .name = "ann"})})),
+      "admin", root);
   EXPECT_EQ(refused["code"].toInt64(), 13) << "an unnumbered command, too";
   ASSERT_TRUE(server.run(R"({"refreshLogicalSessionCacheNow": 1})"_json, "admin", root)["ok"].truthy());
   const auto listed = server.run(

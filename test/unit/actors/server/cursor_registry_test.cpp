@@ -16,8 +16,9 @@ class CursorRegistryTest : public ::testing::Test {
   int64_t nextId = 0;
   CursorRegistry cursors{[this] { return nextId++; }};
   const TimePoint start = TimePoint() + 1h;
+  const UserKey ann{.database = "admin", .name = "ann", .id = "1"}, bob{.database = "admin", .name = "bob", .id = "2"};
 
-  int64_t open(const std::vector<std::string>& owners = {}, bool noTimeout = false) {
+  int64_t open(const std::vector<UserKey>& owners = {}, bool noTimeout = false) {
     auto cursor = std::make_unique<ClientCursor>();
     cursor->ns = "test.c";
     cursor->owners = owners;
@@ -25,7 +26,7 @@ class CursorRegistryTest : public ::testing::Test {
     cursor->lastUsed = start;
     return cursors.add(std::move(cursor));
   }
-  StatusWith<std::unique_ptr<ClientCursor>> pin(int64_t id, const std::vector<std::string>& users = {},
+  StatusWith<std::unique_ptr<ClientCursor>> pin(int64_t id, const std::vector<UserKey>& users = {},
                                                 storage::OperationContext* operation = nullptr) {
     return cursors.pin(id, "test.c", users, {}, operation);
   }
@@ -59,17 +60,22 @@ TEST_F(CursorRegistryTest, ACursorAnswersForItsOwnCollectionOnly) {
 }
 
 TEST_F(CursorRegistryTest, OnlyItsOwnersMayUseIt) {
-  const auto id = open({"ann@admin"});
+  const auto id = open({ann});
   EXPECT_EQ(pin(id, {}).status(), ErrorCode::kUnauthorized);
-  EXPECT_EQ(pin(id, {"bob@admin"}).status(), ErrorCode::kUnauthorized);
-  EXPECT_TRUE(pin(id, {"bob@admin", "ann@admin"}).isOK());
+  EXPECT_EQ(pin(id, {bob}).status(), ErrorCode::kUnauthorized);
+  const UserKey again{.database = "admin", .name = "ann", .id = "3"};
+  const UserKey namesake{.database = "b@admin", .name = "a", .id = "1"},
+      other{.database = "admin", .name = "a@b", .id = "1"};
+  EXPECT_EQ(pin(id, {again}).status(), ErrorCode::kUnauthorized) << "dropped and made again";
+  EXPECT_EQ(pin(open({other}), {namesake}).status(), ErrorCode::kUnauthorized) << "both are shown as " << other.text();
+  EXPECT_TRUE(pin(id, {bob, ann}).isOK());
 }
 
 TEST_F(CursorRegistryTest, KnowsTheOwnersOfACursorInUseToo) {
-  const auto id = open({"ann@admin"});
-  const auto inUse = pin(id, {"ann@admin"});
-  EXPECT_TRUE(cursors.belongsTo(id, {"bob@admin", "ann@admin"}).value());
-  EXPECT_FALSE(cursors.belongsTo(id, {"bob@admin"}).value());
+  const auto id = open({ann});
+  const auto inUse = pin(id, {ann});
+  EXPECT_TRUE(cursors.belongsTo(id, {bob, ann}).value());
+  EXPECT_FALSE(cursors.belongsTo(id, {bob}).value());
   EXPECT_TRUE(cursors.belongsTo(open(), {}).value());
   EXPECT_EQ(cursors.belongsTo(77, {}).status(), ErrorCode::kCursorNotFound);
 }
@@ -135,7 +141,7 @@ TEST_F(CursorsOfSessionsTest, EndInPieces) {
 }
 
 TEST_F(CursorsOfSessionsTest, AreFoundByTheIdWhoeverOwnsThem) {
-  const SessionKey anns(std::string(16, 'm'), SessionKey::ownerOf("ann@admin"));
+  const SessionKey anns(std::string(16, 'm'), SessionKey::ownerOf(ann));
   openIn(mine);
   openIn(anns);
   openIn(other);

@@ -233,6 +233,86 @@ TEST_F(NamespaceResolutionTest, EachBatchOfACursorNeedsThePrivilegesAgain) {
   }
 }
 
+/// A reader whose commands can be held up behind the check of their rights.
+class WaitingReaderTest : public NamespaceResolutionTest {
+ protected:
+  WaitingReaderTest() {
+    EXPECT_EQ(codeAs(root_, R"({"insert": "many", "documents": [{"_id": 1}, {"_id": 2}, {"_id": 3}, {"_id": 4}]})"), 0);
+    EXPECT_EQ(codeAs(root_, R"({"createUser": "ann", "pwd": "x", "roles": [{"role": "read", "db": "shop"}]})", "admin"),
+              0);
+    ann_->users.push_back(std::move(**server.users->load("ann", "admin")));
+  }
+  /// The reply of a command during which the rights are revoked.
+  bson::Document whileRightsGo(bson::View command) {
+    const auto hold = bson::doc("configureFailPoint", "failCommand", "mode", bson::doc("times", 1), "data",
+                                bson::doc("failCommands", std::vector<std::string>{std::string(command.first().name())},
+                                          "blockConnection", true, "blockTimeMS", 500));
+    EXPECT_TRUE(server.run(hold, "admin", root_)["ok"].truthy());
+    const auto waiting = server.begin(command, "shop", ann_);
+    EXPECT_FALSE(waiting->done) << "its rights have been checked";
+    EXPECT_EQ(codeAs(root_, R"({"updateUser": "ann", "roles": []})", "admin"), 0);
+    server.node.advance(1s);
+    EXPECT_TRUE(waiting->done);
+    return waiting->done ? waiting->takeReply() : bson::Document();
+  }
+  bson::Document more(const bson::Document& opened) {
+    return bson::doc("getMore", opened.view().at("cursor.id").toInt64(), "collection", "many", "batchSize", 1);
+  }
+
+  const bson::Document find_ = parse(R"({"find": "many", "batchSize": 1})");
+  std::shared_ptr<Client> ann_ = server.connect();
+};
+
+TEST_F(WaitingReaderTest, ACursorDoesNotOutliveRightsThatGoWhileItsCommandWaits) {
+  const auto opened = whileRightsGo(find_);
+  ASSERT_NE(opened.view().at("cursor.id").toInt64(), 0) << bson::toRelaxedJson(opened);
+  EXPECT_EQ(server.run(more(opened), "shop", ann_)["code"].toInt64(), 13);
+}
+
+TEST_F(WaitingReaderTest, ABatchThatWaitedHasNotCheckedTheRightsOfLater) {
+  const auto opened = server.run(find_, "shop", ann_);
+  ASSERT_EQ(codeAs(root_, R"({"createUser": "bob", "pwd": "x", "roles": []})", "admin"), 0);
+  const auto batch = whileRightsGo(more(opened));
+  EXPECT_TRUE(batch["ok"].truthy()) << "its rights were checked again when it came: " << bson::toRelaxedJson(batch);
+  EXPECT_EQ(server.run(more(opened), "shop", ann_)["code"].toInt64(), 13);
+}
+
+TEST_F(NamespaceResolutionTest, EachBatchNeedsTheRightsOnTheClusterAndTheDatabaseAgain) {
+  const std::string role = R"({"createRole": "looker", "roles": [], "privileges": [
+      {"resource": {"cluster": true}, "actions": ["inprog", "listSessions", "viewActors"]},
+      {"resource": {"db": "shop", "collection": ""}, "actions": ["listCollections"]}]})";
+  ASSERT_EQ(codeAs(root_, role, "admin"), 0);
+  ASSERT_EQ(codeAs(root_, R"({"insert": "d", "documents": [{}]})"), 0);
+  for (const char id : {'a', 'b', 'c'})
+    ASSERT_TRUE(
+        server
+            .run(bson::doc("ping", 1, "lsid", bson::doc("id", bson::Binary{bson::kBinaryUuid, std::string(16, id)})),
+                 "admin", root_)["ok"]
+            .truthy());
+  ASSERT_EQ(codeAs(root_, R"({"refreshLogicalSessionCacheNow": 1})", "admin"), 0);
+  const std::pair<const char*, std::string> opens[] = {
+      {"config", R"({"aggregate": "system.sessions", "pipeline": [{"$listSessions": {"allUsers": true}}],)"},
+      {"admin", R"({"aggregate": 1, "pipeline": [{"$listLocalSessions": {"allUsers": true}}],)"},
+      {"admin", R"({"aggregate": 1, "pipeline": [{"$currentOp": {"allUsers": true, "idleConnections": true}}],)"},
+      {"admin", R"({"aggregate": 1, "pipeline": [{"$listCatalog": {}}],)"},
+      {"shop", R"({"listCollections": 1,)"}};
+  for (const auto& [db, open] : opens) {
+    ASSERT_EQ(codeAs(root_, R"({"createUser": "ann", "pwd": "x", "roles": ["looker"]})", "admin"), 0);
+    auto ann = server.connect();
+    ann->users.push_back(std::move(**server.users->load("ann", "admin")));
+    const auto reply = server.run(parse(open + R"("cursor": {"batchSize": 1}})"), db, ann);
+    const auto cursor = reply.view().at("cursor.id").toInt64();
+    ASSERT_NE(cursor, 0) << open << bson::toRelaxedJson(reply);
+    const std::string ns(reply.view().at("cursor.ns").toStringOr());
+    const auto more = bson::doc("getMore", cursor, "collection", ns.substr(ns.find('.') + 1), "batchSize", 1);
+    ASSERT_EQ(codeAs(root_, R"({"updateUser": "ann", "roles": []})", "admin"), 0);
+    EXPECT_EQ(server.run(more, db, ann)["code"].toInt64(), 13) << open;
+    ASSERT_EQ(codeAs(root_, R"({"updateUser": "ann", "roles": ["looker"]})", "admin"), 0);
+    EXPECT_TRUE(server.run(more, db, ann)["ok"].truthy()) << open;
+    ASSERT_EQ(codeAs(root_, R"({"dropUser": "ann"})", "admin"), 0);
+  }
+}
+
 TEST_F(NamespaceResolutionTest, ErrorsKeepBackValuesThatTheClientMayNotFind) {
   ASSERT_EQ(codeAs(root_, R"({"createIndexes": "c", "indexes": [{"key": {"u": 1}, "name": "u", "unique": true}]})"), 0);
   ASSERT_EQ(codeAs(root_, R"({"insert": "c", "documents": [{"_id": 2, "u": "4711"}]})"), 0);

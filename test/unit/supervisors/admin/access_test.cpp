@@ -75,9 +75,11 @@ struct InlineWork final : server::BlockingWork {
 class UserAccessTest : public KernelTest {
  protected:
   std::map<std::string, bson::Document> users;
+  Status readable;  ///< whether users can be read
   InlineWork work;
   UserAccess access{
       {.find = [this](std::string_view user, std::string_view database) -> StatusWith<std::optional<bson::Document>> {
+         if (!readable.isOK()) return readable;
          const auto found = users.find(std::string(user) + "@" + std::string(database));
          return found == users.end() ? std::nullopt : std::optional(found->second);
        },
@@ -107,6 +109,9 @@ class UserAccessTest : public KernelTest {
     request.cookie = cookie;
     return node.wait(access.identify(request));
   }
+  static bool mayLook(const Identity& who) { return who.may(auth::Action::kViewActors); }
+  static bool mayAct(const Identity& who) { return who.may(auth::Action::kManageActors); }
+  static bool mayKill(const Identity& who) { return who.may(auth::Action::kKillAnySession); }
   static bool known(const Identity& who) { return who.outcome == Identity::Outcome::kKnown; }
   const bson::Document monitor = R"({"roles": [{"role": "clusterMonitor", "db": "admin"}]})"_json;
   const bson::Document manager =
@@ -125,11 +130,11 @@ TEST_F(UserAccessTest, LooksByClusterMonitorAndActsByClusterManager) {
   addUser("ma@admin", "pw", manager);
   addUser("re@admin", "pw", reader);
   const auto mo = identify(basic("mo:pw"));
-  EXPECT_TRUE(known(mo) && mo.mayLook && !mo.mayAct);
+  EXPECT_TRUE(known(mo) && mayLook(mo) && !mayAct(mo));
   const auto ma = identify(basic("ma:pw"));
-  EXPECT_TRUE(known(ma) && ma.mayLook && ma.mayAct && !ma.mayKill) << "sessions are ended by hostManager";
+  EXPECT_TRUE(known(ma) && mayLook(ma) && mayAct(ma) && !mayKill(ma)) << "sessions are ended by hostManager";
   const auto re = identify(basic("re:pw"));
-  EXPECT_TRUE(known(re) && !re.mayLook && !re.mayAct);
+  EXPECT_TRUE(known(re) && !mayLook(re) && !mayAct(re));
 }
 
 TEST_F(UserAccessTest, RefusesWrongPasswordsAndUnknownUsersWithTheSameWork) {
@@ -171,13 +176,31 @@ TEST_F(UserAccessTest, ForgetsASessionWhenTheUserChanges) {
 
 TEST_F(UserAccessTest, TakesARevokedRoleAwayAtOnce) {
   addUser("ann@admin", "pw", manager);
-  ASSERT_TRUE(identify(basic("ann:pw")).mayAct);
+  ASSERT_TRUE(mayAct(identify(basic("ann:pw"))));
   bson::Builder b;
   b.append(users["ann@admin"]["credentials"]).append(monitor["roles"]);
   users["ann@admin"] = b.finish();
   const auto again = identify(basic("ann:pw"));
-  EXPECT_TRUE(known(again) && again.mayLook);
-  EXPECT_FALSE(again.mayAct);
+  EXPECT_TRUE(known(again) && mayLook(again));
+  EXPECT_FALSE(mayAct(again));
+}
+
+/// As during a rollback.
+TEST_F(UserAccessTest, KeepsSessionsWhileUsersCannotBeRead) {
+  addUser("ann@admin", "pw", monitor);
+  const auto first = identify(basic("ann:pw"));
+  ASSERT_EQ(work.jobs, 1);
+  readable = Status(ErrorCode::kLockTimeout, "users and roles cannot be read");
+  for (const auto& who : {identify(basic("ann:pw")), identify("", "troupe-admin=" + first.sessionToken),
+                          identify(basic("ann:other")), identify(basic("bob:pw"))}) {
+    EXPECT_EQ(who.outcome, Identity::Outcome::kUnreadable);
+    EXPECT_FALSE(mayLook(who));
+  }
+  EXPECT_EQ(work.jobs, 1) << "no password is compared with a decoy";
+  readable = Status::OK();
+  EXPECT_TRUE(mayLook(identify("", "troupe-admin=" + first.sessionToken)));
+  EXPECT_TRUE(mayLook(identify(basic("ann:pw"))));
+  EXPECT_EQ(work.jobs, 1) << "both are still logged in";
 }
 
 TEST_F(UserAccessTest, RefusesWhenTheWorkerGoesAwayWithThePassword) {

@@ -18,9 +18,14 @@ class Worker : public Echo {
 
 /// Answers every request as the given identity.
 struct FixedAccess final : Access {
-  Identity who{
-      .outcome = Identity::Outcome::kKnown, .user = "ann@admin", .mayLook = true, .mayAct = true, .mayKill = true};
+  FixedAccess() { allow(auth::ActionSet().set()); }
+  Identity who{.outcome = Identity::Outcome::kKnown, .user = "ann@admin"};
   Task<Identity> identify(HttpRequest) override { co_return who; }
+  void allow(const auth::ActionSet& actions) {
+    who.privileges = {};
+    who.privileges.add({.kind = auth::ResourcePattern::Kind::kCluster}, actions);
+  }
+  void allowAllBut(std::initializer_list<auth::Action> actions) { allow(~auth::actions(actions)); }
 };
 
 class AdminApiTest : public KernelTest {
@@ -201,10 +206,10 @@ TEST_F(AdminApiTest, EndsASession) {
   EXPECT_EQ(send("POST", "/sessions/5/kill").status, 400U);
   EXPECT_EQ(send("POST", "/sessions/30313233-3435-3637-3839-616263646566").status, 404U);
   EXPECT_EQ(send("POST", address, [](HttpRequest& request) { request.action.clear(); }).status, 403U);
-  access->who.mayKill = false;
+  access->allowAllBut({auth::Action::kKillAnySession});
   EXPECT_EQ(send("POST", address).status, 403U) << "who may act on actors may not end sessions";
   EXPECT_TRUE(killed.empty());
-  access->who.mayKill = true;
+  access->allow(auth::ActionSet().set());
   EXPECT_EQ(send("POST", address + "?reason=stuck").status, 202U);
   EXPECT_EQ(killed, std::vector<std::string>{"0123456789abcdef"});
   EXPECT_EQ(audited, std::vector<std::string>{"ann@admin kill session 30313233-3435-3637-3839-616263646566: stuck OK"});
@@ -264,12 +269,43 @@ TEST_F(AdminApiTest, AsksForALogIn) {
 }
 
 TEST_F(AdminApiTest, LetsOnlyThoseActWhoMay) {
-  access->who.mayAct = false;
+  access->allowAllBut({auth::Action::kManageActors});
   EXPECT_EQ(send("GET", "/actors").status, 200U);
   EXPECT_EQ(send("POST", "/actors/node/listener/restart").status, 403U);
-  access->who.mayLook = false;
+  access->allowAllBut({auth::Action::kViewActors});
   EXPECT_EQ(send("GET", "/actors").status, 403U);
   EXPECT_EQ(send("GET", "/").status, 403U);
+}
+
+TEST_F(AdminApiTest, APageNeedsWhatTheCommandNeedsThatTellsTheSame) {
+  using enum auth::Action;
+  const std::pair<const char*, auth::Action> pages[] = {
+      {"/actors", kViewActors},     {"/actors/node", kViewActors}, {"/transitions", kViewActors},
+      {"/events", kViewActors},     {"/me", kViewActors},          {"/", kViewActors},
+      {"/status", kServerStatus},   {"/metrics", kServerStatus},   {"/locks", kServerStatus},
+      {"/sessions", kListSessions}, {"/set", kReplSetGetStatus}};
+  for (const auto& [page, action] : pages) {
+    access->allow(auth::actions({action}));
+    EXPECT_EQ(send("GET", page).status, 200U) << page;
+    access->allowAllBut({action});
+    EXPECT_EQ(send("GET", page).status, 403U) << page;
+    EXPECT_EQ(send("HEAD", page).status, 403U) << page;
+    EXPECT_NE(send("GET", page).body.find(auth::actionName(action)), std::string::npos) << page;
+  }
+  access->allowAllBut({});
+  auth::PrivilegeSet monitor;
+  ASSERT_TRUE(monitor.addRole("clusterMonitor", "admin").isOK());
+  access->who.privileges = monitor;
+  for (const auto& [page, action] : pages) EXPECT_EQ(send("GET", page).status, 200U) << page;
+}
+
+TEST_F(AdminApiTest, SaysThatUsersCannotBeReadNow) {
+  access->who = {.outcome = Identity::Outcome::kUnreadable};
+  const auto response = send("GET", "/actors");
+  EXPECT_EQ(response.status, 503U);
+  ASSERT_EQ(response.headers.size(), 1U);
+  EXPECT_EQ(response.headers[0].first, "Retry-After");
+  EXPECT_EQ(send("GET", "/healthz").status, 200U);
 }
 
 TEST_F(AdminApiTest, HandsOutTheSessionAsACookieScriptsCannotRead) {
@@ -348,7 +384,7 @@ TEST_F(AdminApiTest, HasAnotherMemberActAsTheUser) {
   refusal = Status(ErrorCode::kUnauthorized, "not there");
   EXPECT_EQ(send("POST", "/actors/node/x/restart?node=b:2").status, 403U);
   asked.clear();
-  access->who.mayAct = false;
+  access->allowAllBut({auth::Action::kManageActors});
   EXPECT_EQ(send("POST", "/actors/node/x/restart?node=b:2").status, 403U);
   EXPECT_TRUE(asked.empty()) << "who may not act here has nobody act";
 }

@@ -67,9 +67,8 @@ class HttpServerTest : public ::testing::Test {
   Node node{{.name = "n1", .threads = 2}};
   std::unique_ptr<HttpServer> server;
 
-  uint16_t start(HttpServerOptions options = {}) {
-    auto api = std::make_shared<AdminApi>(node, AdminSources{.metrics = [] { return "m 1\n"; }},
-                                          std::make_shared<OpenAccess>(), true);
+  uint16_t start(HttpServerOptions options = {}, std::shared_ptr<Access> access = std::make_shared<OpenAccess>()) {
+    auto api = std::make_shared<AdminApi>(node, AdminSources{.metrics = [] { return "m 1\n"; }}, access, true);
     server = std::make_unique<HttpServer>(api, options);
     return server->port();
   }
@@ -202,6 +201,39 @@ TEST_F(HttpServerTest, StreamsWhatHappensToActors) {
   const std::string event = client.readUntil("\n\n");
   EXPECT_NE(event.find("event: started\ndata: {\"path\":\"/new\""), std::string::npos) << event;
   EXPECT_EQ(figure("eventStreams"), 1);
+}
+
+/// A client whose rights change.
+struct ChangingAccess final : Access {
+  std::atomic<bool> mayLook = true, isReadable = true;
+  std::atomic<int64_t> changes = 1;
+  Task<Identity> identify(HttpRequest) override {
+    Identity who{.outcome = isReadable ? Identity::Outcome::kKnown : Identity::Outcome::kUnreadable};
+    if (mayLook)
+      who.privileges.add({.kind = auth::ResourcePattern::Kind::kCluster}, auth::actions({auth::Action::kViewActors}));
+    co_return who;
+  }
+  int64_t version() const override { return changes; }
+};
+
+TEST_F(HttpServerTest, EndsAStreamWhenItsUserMayNotSeeTheEventsAnyMore) {
+  const auto access = std::make_shared<ChangingAccess>();
+  Client client(start({.heartbeat = 20ms}, access));
+  client.get("/events");
+  client.readUntil("\"}\n\n");
+  ++access->changes;
+  node.spawn<Idle>("/new");
+  EXPECT_NE(client.readUntil("/new").find("/new"), std::string::npos) << "others have lost rights";
+  access->isReadable = false;
+  ++access->changes;
+  node.spawn<Idle>("/late");
+  client.readUntil(": quiet\n\n");
+  access->isReadable = true;
+  EXPECT_NE(client.readUntil("/late").find("/late"), std::string::npos) << "it is known again that the user may";
+  access->mayLook = false;
+  ++access->changes;
+  node.spawn<Idle>("/hidden");
+  EXPECT_EQ(client.readUntil("/hidden").find("/hidden"), std::string::npos);
 }
 
 TEST_F(HttpServerTest, KeepsAQuietStreamAlive) {
