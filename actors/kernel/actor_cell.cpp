@@ -131,9 +131,12 @@ void ActorCell::inspect(Envelope envelope) noexcept {
 }
 
 void ActorCell::dispatch(Context& context) {
-  const auto* handler = behaviour_.find(context.payload().type());
-  if (!handler) {
-    if (dispatchBuiltIn(context)) return;
+  // Never the behaviour's: an actor that takes every message (a hosted CAF actor, say) is traced as any other.
+  const bool isTrace = context.payload().is<schema::SetTrace>();
+  const auto* handler = isTrace ? nullptr : behaviour_.find(context.payload().type());
+  if (!handler && !isTrace) {
+    // Watchers that have no use for the news beyond being awake.
+    if (context.payload().is<Down>() || context.payload().is<ChildReady>()) return;
     node_.postOffice().countDead(DeadLetter::kUnknownType);
     context.fail(
         Status(ErrorCode::kCommandNotFound, self_.path() + " does not understand " + context.payload().typeName()));
@@ -142,7 +145,8 @@ void ActorCell::dispatch(Context& context) {
   // A payload whose reading fails is the sender's fault, not a crash of the actor. Only words from outside can be
   // damaged, and those carry no type name of ours.
   try {
-    (*handler)(context);
+    if (isTrace) setTrace(context);
+    else (*handler)(context);
   } catch (const kj::Exception& damage) {
     node_.postOffice().countDead(DeadLetter::kMalformed);
     context.fail(
@@ -150,15 +154,9 @@ void ActorCell::dispatch(Context& context) {
   }
 }
 
-bool ActorCell::dispatchBuiltIn(Context& context) {
-  if (context.payload().is<schema::SetTrace>()) {
-    auto wanted = context.payload().read<schema::SetTrace>();
-    traced_ = wanted->getEnabled();
-    context.reply<schema::TraceSet>([this](schema::TraceSet::Builder out) { out.setEnabled(traced_); });
-    return true;
-  }
-  // Watchers that have no use for the news beyond being awake.
-  return context.payload().is<Down>() || context.payload().is<ChildReady>();
+void ActorCell::setTrace(Context& context) {
+  traced_ = context.payload().read<schema::SetTrace>()->getEnabled();
+  context.reply<schema::TraceSet>([this](schema::TraceSet::Builder out) { out.setEnabled(traced_); });
 }
 
 TimerId ActorCell::startTimer(Duration delay, Duration period, std::function<void()> action) {

@@ -85,7 +85,7 @@ class ActorCell : public TaskHost, public Mailbox {
 
   void inspect(Envelope envelope) noexcept;
   void dispatch(Context& context);
-  bool dispatchBuiltIn(Context& context);
+  void setTrace(Context& context);
   void arm(TimerId id, Timer& timer);
   /// Runs `body`; what it throws ends the actor.
   template <class F>

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -112,16 +113,24 @@ class MachineHost : public Actor {
   Address receiver(const NodeName& node, const MessageOf<M>& message) const;
 
  private:
+  /// An ask. Its answer is heard once, and only in the phase in which it was asked.
+  struct Question {
+    uint64_t phaseCount;
+    std::string key;  ///< fingerprint of the receiver and the message
+    auto operator<=>(const Question&) const = default;
+  };
   struct Waiting {
     Event event;
     std::optional<Context> asker = std::nullopt;
     std::string timer = {};  ///< the key of the timer that brought it: taken back meanwhile, it means nothing
+    std::optional<Question> question = std::nullopt;  ///< that it answers
   };
 
   /// A decision whose document is not safe yet.
   struct Decided {
     Outcome<M> outcome;
     Waiting cause;
+    uint64_t phaseCount;  ///< of the state after it
   };
   /// Decisions beyond this wait for a document to be safe.
   static constexpr size_t kMostDecided = 64;
@@ -137,6 +146,9 @@ class MachineHost : public Actor {
   bool isTakenBack(const std::string& timer) const;
   /// The state after all decisions, written or not; `snapshot()` is the newest written one.
   const Snapshot<M>& newest() const { return decided_.empty() ? now_ : decided_.back().outcome.next; }
+  uint64_t newestPhaseCount() const { return decided_.empty() ? phaseCount_ : decided_.back().phaseCount; }
+  /// Whether that event still means something to the newest state: its timer was not taken back, its question is open.
+  bool isCurrent(const Waiting& waiting);
   Task<void> begin();
   Task<void> writeDecided();
   Task<bool> save(const Outcome<M>& outcome);
@@ -160,7 +172,7 @@ class MachineHost : public Actor {
   void disarm(const std::string& key);
   void perform(Do<M>& effect, Context*);
   void perform(Cancel<M>& effect, Context*);
-  Task<void> askUntilAnswered(Address to, Payload question, uint64_t phaseCount);
+  Task<void> askUntilAnswered(Address to, Payload message, Question question);
   /// Whether that is the progress of an action under way.
   bool isDoing(const LatestValue<Event>& progress) const;
   Task<void> actUntilDone(ActionOf<M> action, Doing<Event> doing, uint64_t phaseCount);
@@ -172,7 +184,7 @@ class MachineHost : public Actor {
   std::string name_;  ///< of the instance; its id never changes
   UnknownFields unknown_;
   int64_t revision_ = 0;
-  uint64_t phaseCount_ = 0;  ///< phases entered so far: an ask belongs to one
+  uint64_t phaseCount_ = 0;  ///< phases entered so far by `now_`
   bool isStarting_ = true;   ///< its first document is not safe: events wait
   bool isAdopting_ = false;  ///< effects are being performed: events wait
   bool isSlow_ = false;      ///< on purpose
@@ -180,6 +192,7 @@ class MachineHost : public Actor {
   bool leaving_ = false;         ///< its end is decided: the document goes, or is gone
   std::deque<Decided> decided_;  ///< in their order; the first ones are being written
   std::deque<Waiting> waiting_;
+  std::set<Question> asked_;               ///< open ones
   std::map<std::string, TimerId> timers_;  ///< by the fingerprint of their event; 0: fired, and waits for its turn
   std::multimap<std::string, Doing<Event>> doing_;  ///< actions under way, by their fingerprint
   std::vector<Context> awaitingStart_, awaitingEnd_;

@@ -5,6 +5,7 @@
 
 #include "actors/kernel/actor_cell.hpp"
 #include "actors/machines/machine_host.hpp"
+#include "state_machines/core/refusal.hpp"
 
 namespace troupe::machines {
 
@@ -136,14 +137,23 @@ void MachineHost<M>::drain() {
   }
 }
 
+/// Asked where the event is decided, not where it arrives: it may have waited, and decisions whose document is not safe
+/// yet count as well.
+template <MachineType M>
+bool MachineHost<M>::isCurrent(const Waiting& waiting) {
+  if (!waiting.timer.empty()) {
+    const auto timer = timers_.find(waiting.timer);
+    if (timer == timers_.end() || timer->second != 0) return false;
+    timers_.erase(timer);
+  }
+  if (!waiting.question) return true;
+  return asked_.erase(*waiting.question) > 0 && waiting.question->phaseCount == newestPhaseCount();
+}
+
 template <MachineType M>
 void MachineHost<M>::process(Waiting waiting) {
   if (environment().fires(detail::kHostCrashes)) throw std::runtime_error("fails on purpose");
-  if (!waiting.timer.empty()) {
-    const auto timer = timers_.find(waiting.timer);
-    if (timer == timers_.end() || timer->second != 0) return;
-    timers_.erase(timer);
-  }
+  if (!isCurrent(waiting)) return;
   Outcome<M> outcome = advance<M>(newest(), waiting.event);
   if (outcome.finished) leaving_ = true;
   if (decided_.empty() && !outcome.persist) {
@@ -153,7 +163,8 @@ void MachineHost<M>::process(Waiting waiting) {
     isAdopting_ = false;
     return;
   }
-  decided_.push_back({std::move(outcome), std::move(waiting)});
+  const uint64_t phaseCount = newestPhaseCount() + (phaseOf(outcome.next) != phaseOf(newest()) ? 1 : 0);
+  decided_.push_back({std::move(outcome), std::move(waiting), phaseCount});
   if (!std::exchange(isWriting_, true)) start(writeDecided());
 }
 
@@ -230,6 +241,7 @@ void MachineHost<M>::adopt(Outcome<M> outcome, Waiting* cause) {
   now_ = std::move(outcome.next);
   if (moved) {
     ++phaseCount_;
+    std::erase_if(asked_, [this](const Question& question) { return question.phaseCount != phaseCount_; });
     showPhase();
   }
   if (outcome.persist) setDocument(name_, ++revision_);
@@ -331,28 +343,34 @@ void MachineHost<M>::perform(Send<M>& effect, Context*) {
   tell(receiver(effect.to, effect.message), detail::messageOf(effect.message));
 }
 
+/// An equal question that is open in the phase is not asked twice: its one answer would be heard twice.
 template <MachineType M>
 void MachineHost<M>::perform(Ask<M>& effect, Context*) {
-  start(askUntilAnswered(receiver(effect.to, effect.message), detail::messageOf(effect.message), phaseCount_));
+  std::string key;
+  appendFingerprint(key, effect.to);
+  appendFingerprint(key, effect.message);
+  const Question question{phaseCount_, std::move(key)};
+  if (!asked_.insert(question).second) return;
+  start(askUntilAnswered(receiver(effect.to, effect.message), detail::messageOf(effect.message), question));
 }
 
 template <MachineType M>
-Task<void> MachineHost<M>::askUntilAnswered(Address to, Payload question, uint64_t phaseCount) {
-  for (RetryPause pause; phaseCount == phaseCount_;) {
-    Answer answer = co_await ask(to, question, options_.askTimeout);
-    if (phaseCount != phaseCount_) co_return;
+Task<void> MachineHost<M>::askUntilAnswered(Address to, Payload message, Question question) {
+  for (RetryPause pause; question.phaseCount == phaseCount_;) {
+    Answer answer = co_await ask(to, message, options_.askTimeout);
+    if (question.phaseCount != phaseCount_) co_return;
     if (environment().fires(detail::kAnswerLate))
       answer = Status(ErrorCode::kExceededTimeLimit, to.toString() + " answered too late");
     if (answer.isOK()) {
       auto event = fromMessage<Event>(*answer);
       if (event.isOK() && *event) {
-        take(std::move(**event));
+        take(Waiting{std::move(**event), std::nullopt, {}, std::move(question)});
         co_return;
       }
       cell().row()->setError(to.toString() + " answered with " + answer->typeName());
     } else if (!isFailureOfTheWay(answer.status())) {
       if constexpr (kIsOneOf<Refused, Event>) {
-        take(Event(Refused{to.node(), answer.status()}));
+        take(Waiting{Refused{to.node(), answer.status()}, std::nullopt, {}, std::move(question)});
         co_return;
       }
     }

@@ -25,7 +25,5 @@ class RetryPause {
 
 /// Whether trying again may help: the state of the node or of the network, not of what was asked.
 bool isWorthRetrying(const Status& status);
-/// Whether an ask failed on its way, and not by the receiver's decision.
-bool isFailureOfTheWay(const Status& status);
 
 }  // namespace troupe::machines

@@ -23,7 +23,9 @@ struct ServiceRebuilt {
   size_t instances = 0, parked = 0;
 };
 /// This node is no longer primary: instances are interrupted (local payload; answered with ServiceInterrupted when the
-/// last one has ended, so that none of two nodes' instances overlap).
+/// last one has ended). A change of role does not wait for that, and neither does the next primary: instances of two
+/// nodes may overlap, and so may their messages. Writes are fenced by the term: those of one instance at most reach a
+/// majority.
 struct StepDown {};
 struct ServiceInterrupted {};
 

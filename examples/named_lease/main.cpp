@@ -1,3 +1,4 @@
+#include "actors/storage/interruptible_wait.hpp"
 #include "audit.hpp"
 #include "moves.hpp"
 
@@ -6,7 +7,9 @@ using namespace troupe::server;
 troupe::Task<troupe::Status> moveLease(Request& request) {
   const Move wanted{std::string(request.text("moveLease")), std::string(request.text("to"))};
   troupe::Node& node = request.server().node;
-  const troupe::Answer answer = co_await node.ask(node.address("/node/services/leases"), toMessage(wanted));
+  request.endWithClient();
+  auto asked = node.ask(node.address("/node/services/leases"), toMessage(wanted));
+  const troupe::Answer answer = co_await awaitAnswer(node, request.operation(), std::move(asked));
   node.tell(node.address("/node/services/audit"), troupe::local(caf::make_message(wanted.id)));
   if (!answer.isOK()) co_return answer.status();
   co_return co_await countMove(request, wanted.id);

@@ -85,7 +85,9 @@ struct Send {
   MessageOf<M> message;
 };
 /// Asks a node's actor until it answers, or until the machine has left the phase in which it asked. The answer comes as
-/// an event. A refusal comes as `Refused` if the machine knows that event; else the question is asked again.
+/// an event, once: not after that phase was left, and an equal question that is open in the phase is not asked beside
+/// it. A refusal comes as `Refused` if the machine knows that event; else, and if it failed on its way
+/// (`isFailureOfTheWay`), the question is asked again.
 template <class M>
 struct Ask {
   NodeName to;
@@ -129,7 +131,7 @@ struct Cancel {
 template <class M>
 using Effect = std::variant<Send<M>, Ask<M>, Reply<M>, Refuse, Arm<M>, Disarm<M>, Do<M>, Cancel<M>>;
 
-/// An event that machines may have: a receiver answered an ask with a failure.
+/// An event that machines may have: a receiver answered an ask with a failure of its own.
 struct Refused {
   NodeName from;
   Status why;

@@ -36,7 +36,7 @@ class NodeAssembly {
   /// After `open`: makes the kernel, and starts the tree. Ready when the future says so; a manual node has to be run
   /// meanwhile. Errors: BadValue for TLS files and options.
   StatusWith<Future<Status>> begin();
-  /// `begin`, and waits until all of the tree is ready. Errors: also the first failure of an actor (a port in use).
+  /// `begin`, and waits until all of the tree is ready. Errors: also those of StartedTree::ready (a port in use).
   Status startTree();
   /// Drains: hello tells drivers to go, running requests get time to end, the tree stops in order, storage closes.
   /// Once; also what a failed `open` or `begin` has left is taken down.

@@ -1,5 +1,7 @@
 #include "supervisors/supervision/root_watch.hpp"
 
+#include <set>
+
 #include "supervisors/supervision/supervisor.hpp"
 
 namespace troupe::supervisors {
@@ -7,6 +9,30 @@ namespace troupe::supervisors {
 namespace {
 
 using ReadyPromise = std::shared_ptr<Promise<Status>>;
+using Paths = std::set<std::string, std::less<>>;
+
+bool escalates(const ChildRules& rules) {
+  return rules.exhausted == OnExhausted::kEscalate && rules.restart != Restart::kTemporary;
+}
+
+/// `fatal`: the tree at `path` and all trees above it escalate, so that its end is the end of the root.
+void addPathsThatFailTheStart(const Tree& tree, const std::string& path, bool fatal, Paths& paths) {
+  for (const ChildSpec& child : tree.children) {
+    const std::string its = path + "/" + child.rules.name;
+    const bool isFatal = fatal && escalates(child.rules);
+    if (isFatal || child.failsFast) paths.insert(its);
+    if (child.tree) addPathsThatFailTheStart(*child.tree, its, isFatal, paths);
+  }
+}
+
+/// Children of the tree whose first failure ends the start: those that the root does not survive anyway if they go on
+/// failing, and those that say so. Actors that run below a child are its own affair, and a child that is set aside in
+/// the end has its restarts first.
+Paths pathsThatFailTheStart(const Tree& tree) {
+  Paths paths;
+  addPathsThatFailTheStart(tree, "/" + tree.name, true, paths);
+  return paths;
+}
 
 class RootWatch final : public Actor {
  public:
@@ -22,10 +48,11 @@ class RootWatch final : public Actor {
 
   void onStart() override {
     setPhase("watching", "the root of the tree");
-    failures_ = node().registry().subscribe([ready = ready_](const RowChange& change) {
-      if (change.kind == RowChange::kFailed)
-        ready->set(Status(ErrorCode::kInternalError, change.path + " could not start: " + change.detail));
-    });
+    failures_ =
+        node().registry().subscribe([ready = ready_, fatal = pathsThatFailTheStart(tree_)](const RowChange& change) {
+          if (change.kind == RowChange::kFailed && fatal.contains(change.path))
+            ready->set(Status(ErrorCode::kInternalError, change.path + " could not start: " + change.detail));
+        });
     SpawnOptions options;
     options.strategy = strategyName(tree_.strategy);
     const std::string path = "/" + tree_.name;

@@ -11,8 +11,10 @@ namespace troupe::supervisors {
 /// A tree that was started and is watched from outside of it.
 struct StartedTree {
   Address root;
-  /// OK once all of it is ready; the first failure of any of its actors until then, so that a start that cannot succeed
-  /// (a port in use) is reported at once instead of being tried again and again.
+  /// OK once all of it is ready. Until then the first failure of one of its children that would take the root with it,
+  /// or that fails fast (ChildSpec), so that a start that cannot succeed (a port in use) is reported at once instead of
+  /// being tried again and again. A child that is set aside when it fails too often does not hold the start up longer
+  /// than until then; of actors below the children, such as the instances of a service, nothing is heard.
   Future<Status> ready;
 };
 

@@ -38,6 +38,7 @@ struct ChildSpec {
   ChildRules rules;
   ActorFactory make;                 ///< empty for a tree
   bool detached = false;             ///< the actor gets its own thread
+  bool failsFast = false;            ///< its failure before all of the tree is ready ends the start
   std::shared_ptr<const Tree> tree;  ///< null for an actor
 
   ChildSpec(ChildRules r, ActorFactory m) : rules(std::move(r)), make(std::move(m)) {}
@@ -60,6 +61,12 @@ struct ChildSpec {
   /// Set aside when it fails too often, instead of failing the supervisor.
   ChildSpec park() && {
     rules.exhausted = OnExhausted::kPark;
+    return std::move(*this);
+  }
+  /// For a child with .park() whose first failure says that an operator's configuration is wrong: it ends the start,
+  /// which then tells so at once. Later it is set aside as others are.
+  ChildSpec failFast() && {
+    failsFast = true;
     return std::move(*this);
   }
 };

@@ -60,13 +60,15 @@ Tree replication(const MemberParts& parts, server::ServerContext* server) {
                    permanent<ChildSessionReaper>("child-session-reaper", server));
 }
 
-/// Clients come first: an admin endpoint that cannot open its port is set aside and does not take the listener with it.
+/// An admin endpoint that cannot open its port ends the start: the operator hears of the wrong port at once. Later
+/// clients come first: it is set aside, and does not take the listener with it.
 Tree front(const TreeParts& parts) {
   Tree tree =
       oneForOne("front", permanent<transport::Listener>("listener", parts.listener, parts.network, parts.server),
                 permanent<transport::CommandService>("commands", parts.server));
   if (parts.admin)
-    tree.children.push_back(permanent<AdminEndpoint>("admin", *parts.admin, parts.server, parts.links).park());
+    tree.children.push_back(
+        permanent<AdminEndpoint>("admin", *parts.admin, parts.server, parts.links).park().failFast());
   return tree;
 }
 

@@ -266,6 +266,12 @@ class Starts(unittest.TestCase):
         self.addCleanup(other.discard)
         self.refused("--dbpath", str(other.dbpath), "--port", str(self.server.port), "--admin-port", "0", says="listen")
 
+    def test_an_admin_port_in_use(self):
+        """Its endpoint is set aside when it fails later; a wrong port is told at once."""
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            self.refused("--dbpath", str(self.server.dbpath), "--port", str(free_port()),
+                         "--admin-port", str(taken.getsockname()[1]), code=100, says="/node/front/admin")
+
     def test_a_newer_format(self):
         self.server.start().stop()
         path = self.server.dbpath / "troupe.format"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <stdexcept>
 
 #include "test/model/narrator.hpp"
 #include "test/model/walker.hpp"
@@ -73,6 +74,16 @@ bool isSameStep(const Action& a, const Action& b) {
          a.cause == b.cause && a.again == b.again;
 }
 
+/// What comes out of the sample when nothing goes wrong. One that goes on and on has no outcome, and whatever happened
+/// in it would look the same.
+std::string undisturbedOutcome(Run& run, const Sample& sample) {
+  std::string outcome = run.finish();
+  if (outcome == kEndless)
+    throw std::invalid_argument("the sample of " + std::string(sample.type) + " on " + sample.node +
+                                " never ends: its model needs a goal that is reached");
+  return outcome;
+}
+
 /// Where the node may die around a step of the machine, as the actions that make it die there.
 struct Death {
   const char* point;
@@ -137,10 +148,9 @@ MatrixCell cellOf(const Sample& sample, const FaultKind& fault, size_t steps, co
 
 CrashMatrix crashMatrix(const Sample& sample) {
   CrashMatrix matrix;
-  std::string expected;
   for (const FaultKind& fault : kFaults) {
     Run plain(sample, fault);
-    expected = plain.finish();
+    const std::string expected = undisturbedOutcome(plain, sample);
     const size_t length = plain.walker().way().size();
     for (size_t at = 0; at < length; ++at) {
       if (plain.walker().way()[at].action.slot != sample.slot) continue;

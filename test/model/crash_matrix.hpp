@@ -46,7 +46,8 @@ struct CrashMatrix {
 
 /// Every phase x {before persist, after persist, after an effect, at a reply} x {crash, step-down, restart}: at each
 /// step of the sample the machine's node dies there, comes back, and everything has to end as if nothing had happened.
-/// A crash undoes what was not journaled; a step-down what no majority has; a restart nothing.
+/// A crash undoes what was not journaled; a step-down what no majority has; a restart nothing. Throws
+/// std::invalid_argument for a sample that does not end when nothing goes wrong.
 CrashMatrix crashMatrix(const Sample& sample);
 
 }  // namespace troupe::model

@@ -11,6 +11,7 @@
 #include "test/model/mutation.hpp"
 #include "test/model/subjects/all_machines.hpp"
 #include "test/model/subjects/lease.hpp"
+#include "test/model/subjects/voting.hpp"
 
 namespace troupe::model {
 namespace {
@@ -69,6 +70,12 @@ TEST(CrashMatrix, CoversEachPointOfAMachineThatAsks) {
                                    "draining, before persist", "granting, after an effect", "granting, after persist",
                                    "granting, at a reply", "granting, before persist", "offering, at a reply",
                                    "offering, before persist"}));
+}
+
+TEST(CrashMatrix, ASampleThatNeverEndsIsAnErrorOfTheSample) {
+  Sample sample{.type = "Voter", .node = "n1"};
+  sample.make = [] { return voting::voters(1, 1'000'000); };  // nobody votes for it: it stands again and again
+  EXPECT_THROW(crashMatrix(sample), std::invalid_argument);
 }
 
 TEST(CrashMatrix, FindsAMachineThatDoesNotComeBackToWhatItHadBegun) {

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "test/model/mutation.hpp"
 #include "test/model/subjects/tally.hpp"
 #include "test/model/subjects/voting.hpp"
+#include "test/model/walker.hpp"
 
 namespace troupe::model {
 namespace {
@@ -151,6 +154,32 @@ TEST(Explorer, BringsARefusalToWhoAsked) {
   });
   const Report report = check(model);
   EXPECT_TRUE(report.clean()) << report;
+}
+
+/// As the host does: the receiver has decided nothing, it may be a node that is no longer primary.
+TEST(Explorer, ARefusalThatIsAFailureOfTheWayIsAskedAgain) {
+  using tally::Refuser;
+  const auto elsewhere = Mutation<Refuser>::on<tally::Count>(
+      [](const auto&, const Snapshot<Refuser>&, const tally::Count&) -> Step<Refuser> {
+        return Refuser::stay().then(Refuser::refuse({ErrorCode::kNotWritablePrimary, "ask another node"}));
+      });
+  Model model;
+  model.machine<Teller>("a", {.to = "b"});
+  model.machine<Refuser>("b", {});
+  model.client<Teller>("a", tally::AskFor{});
+  model.never("the asker hears of it", [](const World& world) {
+    return world.count<Teller>([](const auto& t) { return t.document.phase == Teller::Phase::kRefused; }) > 0;
+  });
+  const Report report = check(model);
+  EXPECT_TRUE(report.clean()) << report;
+  Walker walker(model);
+  for (int step = 0; step < 5; ++step) {
+    const auto next = walker.usual(false);
+    ASSERT_TRUE(next) << "it gives up";
+    walker.take(*next);
+  }
+  const auto asksAgain = [](const Happening& h) { return h.action.what == Action::What::kAskAgain; };
+  EXPECT_TRUE(std::ranges::any_of(walker.way(), asksAgain));
 }
 
 TEST(Explorer, FiresTimersInAnyOrderUnlessToldOtherwise) {

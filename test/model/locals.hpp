@@ -48,7 +48,7 @@ struct Flight {
   What what;
   uint8_t fromNode, fromSlot;  ///< fromSlot is kNobody for answers of nodes without a machine
   uint8_t toNode, toSlot;      ///< toSlot is kNobody if no machine takes it
-  ValueId value;               ///< kNoNumber: a refusal that the asker doesn't know as an event
+  ValueId value;               ///< kNoNumber: a refusal that makes the asker ask again
   Question question{};         ///< of kAsk, kAnswer and kRefusal
   ValueId event = kNoNumber;   ///< as what toSlot's machine takes it; set by Locals::number
 };

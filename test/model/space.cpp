@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "state_machines/core/refusal.hpp"
+
 namespace troupe::model {
 
 using What = Action::What;
@@ -329,8 +331,10 @@ void Space::appendOutputs(std::vector<FlightId>& out, uint8_t slot, const StepRe
                     output.value,          question.question};
       if (output.what == Effect::kRefuse) {
         answer.what = Flight::What::kRefusal;
-        answer.value =
-            locals_.kind(question.fromSlot).refused(model_.nodes()[question.toNode], output.why).value_or(kNoNumber);
+        answer.value = kNoNumber;
+        if (!machines::isFailureOfTheWay(output.why))
+          answer.value =
+              locals_.kind(question.fromSlot).refused(model_.nodes()[question.toNode], output.why).value_or(kNoNumber);
       }
       flight = locals_.number(answer);
     }

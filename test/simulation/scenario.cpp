@@ -117,7 +117,7 @@ TopologySpec readTopology(TableReader table) {
   topology.electionTimeout = table.duration("election_timeout", 1s);
   topology.heartbeatInterval = table.duration("heartbeat_interval", topology.electionTimeout / 2);
   if (topology.kind == ProgramKind::kDataNode && topology.nodes != 1)
-    table.complain("a data-node has 'nodes = 1': no data is replicated yet");
+    table.complain("a data-node has 'nodes = 1': several that have data are a replica-set");
   if (topology.electionTimeout < 10ms || topology.heartbeatInterval < 1ms)
     table.complain("'election_timeout' must be 10ms at least, and 'heartbeat_interval' 1ms");
   if (!topology.priorities.empty() && topology.priorities.size() != static_cast<size_t>(topology.nodes))

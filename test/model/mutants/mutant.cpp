@@ -10,6 +10,7 @@ std::vector<Mutant> allMutants() {
   for (auto& mutant : fetchingMutants()) all.push_back(std::move(mutant));
   for (auto& mutant : initialSyncMutants()) all.push_back(std::move(mutant));
   for (auto& mutant : sessionLifeMutants()) all.push_back(std::move(mutant));
+  for (auto& mutant : checkerMutants()) all.push_back(std::move(mutant));
   return all;
 }
 

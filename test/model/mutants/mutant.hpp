@@ -33,6 +33,7 @@ std::shared_ptr<void> planted(Mutation<M> mutation) {
 
 std::vector<Mutant> commitmentMutants();
 std::vector<Mutant> electionMutants();
+std::vector<Mutant> checkerMutants();
 std::vector<Mutant> leaseMutants();
 std::vector<Mutant> rollbackMutants();
 std::vector<Mutant> fetchingMutants();

@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <regex>
 #include <set>
+
+#include "test/model/subjects/all_machines.hpp"
 
 namespace troupe::model {
 namespace {
@@ -23,12 +29,40 @@ std::string identifier(const testing::TestParamInfo<Mutant>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Mutants, EveryMutant, testing::ValuesIn(allMutants()), identifier);
 
+/// "Model elections(const ElectionModel& options);" in the headers of the subjects.
+std::set<std::string> makersOfModels(const std::filesystem::path& folder) {
+  static const std::regex declaration(R"(^(?:inline )?Model (\w+)\()");
+  std::set<std::string> found;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".hpp") continue;
+    std::ifstream text(file.path());
+    for (std::string line; std::getline(text, line);)
+      if (std::smatch match; std::regex_search(line, match, declaration)) found.insert(match[1]);
+  }
+  return found;
+}
+
+TEST(Mutants, AllSubjectsAreKnown) {
+  std::set<std::string> known;
+  for (const auto& [name, model] : allSubjects()) known.insert(name);
+  EXPECT_EQ(makersOfModels("test/model/subjects"), known) << "list it in all_machines.cpp";
+}
+
+/// Also those of a machine for which nobody has written a mutant.
+std::set<std::string> allInvariants() {
+  std::set<std::string> names;
+  const auto add = [&names](const Model& model) {
+    for (const auto& invariant : model.invariants()) names.insert(invariant.name);
+  };
+  for (const auto& mutant : allMutants()) add(mutant.model());
+  for (const auto& sample : allSamples()) add(sample.make());
+  for (const auto& [name, model] : allSubjects()) add(model);
+  return names;
+}
+
 TEST(Mutants, EveryInvariantHasOne) {
   const auto mutants = allMutants();
-  std::set<std::string> invariants;
-  for (const auto& mutant : mutants)
-    for (const auto& invariant : mutant.model().invariants()) invariants.insert(invariant.name);
-  for (const auto& invariant : invariants) {
+  for (const auto& invariant : allInvariants()) {
     const auto catches = [&](const Mutant& mutant) { return invariant.find(mutant.catcher) != std::string::npos; };
     EXPECT_TRUE(std::any_of(mutants.begin(), mutants.end(), catches)) << "nothing has tripped: " << invariant;
   }

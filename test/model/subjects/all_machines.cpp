@@ -1,5 +1,7 @@
 #include "test/model/subjects/all_machines.hpp"
 
+#include "test/model/subjects/clerk.hpp"
+#include "test/model/subjects/commitment.hpp"
 #include "test/model/subjects/election.hpp"
 #include "test/model/subjects/fetching.hpp"
 #include "test/model/subjects/initial_sync.hpp"
@@ -144,6 +146,25 @@ Sample sessionLife() {
 std::vector<Sample> allSamples() {
   return {election(), handoff(),  holderThatGives(), holderThatTakes(), teller(),
           rollback(), fetching(), initialSync(),     sessionLife()};
+}
+
+std::vector<std::pair<std::string, Model>> allSubjects() {
+  std::vector<std::pair<std::string, Model>> all;
+  const auto add = [&all](std::string name, Model model) { all.emplace_back(std::move(name), std::move(model)); };
+  add("clerkAndBook", clerk::clerkAndBook());
+  add("elections", elections({.members = votingMembers(3)}));
+  add("fetchingFromTheSecondChoice", fetchingFromTheSecondChoice());
+  add("fetchingOf", fetchingOf({}));
+  add("handoffs", handoffs());
+  add("initialSyncWithASecondAttempt", initialSyncWithASecondAttempt());
+  add("initialSyncs", initialSyncs());
+  add("leaseHandoffs", leaseHandoffs(true));
+  add("replicas", commitment::replicas({}));
+  add("rollbacks", rollbacks());
+  add("sessionFamily", sessionFamily(parentAndChild()));
+  add("sleeper", clerk::sleeper());
+  add("voters", voting::voters(3, 1));
+  return all;
 }
 
 }  // namespace troupe::model

@@ -3,6 +3,7 @@
 #include <caf/all.hpp>
 
 #include "actors/kernel/caf_messages.hpp"
+#include "messaging/schemas/supervision.capnp.h"
 #include "test/unit/actors/kernel/kernel_fixture.hpp"
 
 namespace troupe {
@@ -136,6 +137,17 @@ TEST_F(HostedCafActorTest, AHostedActorAnswersAsksOfTroupeActors) {
   const auto details = node.wait(node.inspect("/hosted", 1s));
   EXPECT_EQ(details->state["forwarded"].toInt64(), 4);
   EXPECT_EQ(details->state["answersOwed"].toInt64(), 0);
+}
+
+TEST_F(HostedCafActorTest, IsTracedAsAnyOtherActor) {
+  const Address hosted = node.spawn<HostedCafActor>("/hosted", spawning([] { return doubling(); }));
+  for (const bool wanted : {true, false}) {
+    const Answer answer =
+        ask(hosted, build<schema::SetTrace>([&](schema::SetTrace::Builder out) { out.setEnabled(wanted); }));
+    ASSERT_TRUE(answer.isOK() && answer->is<schema::TraceSet>()) << answer.status().toString();
+    EXPECT_EQ(answer->read<schema::TraceSet>()->getEnabled(), wanted);
+  }
+  EXPECT_EQ(node.wait(node.inspect("/hosted", 1s))->state["forwarded"].toInt64(), 0) << "it is none of its messages";
 }
 
 TEST_F(HostedCafActorTest, TypedAndStatefulActorsAreHostedToo) {

@@ -28,6 +28,8 @@ struct Half {
 };
 /// An operator wants no more of it.
 struct Abandon {};
+/// Its sender is in doubt whether the peer was asked.
+struct AskAgain {};
 struct Prepare {
   std::string id;
   static constexpr const char* kReceiver = "/peer";
@@ -52,7 +54,7 @@ struct Errand : Machine<Errand> {
     int64_t sum = 0;
     Phase phase = Phase::kAsking;
   };
-  using Event = std::variant<Agreed, Ready, Nudge, TooLate, Refused, Half, Abandon>;
+  using Event = std::variant<Agreed, Ready, Nudge, TooLate, Refused, Half, Abandon, AskAgain>;
   using Message = std::variant<Prepare, Finished>;
   using Action = std::variant<Measure>;
 
@@ -61,6 +63,8 @@ struct Errand : Machine<Errand> {
         row<Agreed>(Phase::kAsking, {Phase::kMeasuring},
                     [](const Document&, const Agreed&) { return to(Phase::kMeasuring).then(perform(Measure{"x"})); }),
         row<Refused>(Phase::kAsking, {kEnd}, [](const Document&, const Refused& e) { return finish(e.why); }),
+        row<AskAgain>(Phase::kAsking, {},
+                      [](const Document& d, const AskAgain&) { return stay().then(ask("n1", Prepare{d.id})); }),
         row<Ready>(Phase::kMeasuring, {Phase::kTelling},
                    [](const Document& d, const Ready&) {
                      return to(Phase::kTelling).then(send("n1", Finished{d.id}), cancel(TooLate{}));
@@ -107,6 +111,7 @@ TROUPE_DESCRIBE(troupe::machines::test::Nudge, 0, id, by)
 TROUPE_DESCRIBE(troupe::machines::test::TooLate, 0)
 TROUPE_DESCRIBE(troupe::machines::test::Half, 0, percent)
 TROUPE_DESCRIBE(troupe::machines::test::Abandon, 0)
+TROUPE_DESCRIBE(troupe::machines::test::AskAgain, 0)
 TROUPE_DESCRIBE(troupe::machines::test::Prepare, 0, id)
 TROUPE_DESCRIBE(troupe::machines::test::Finished, 0, id)
 TROUPE_DESCRIBE(troupe::machines::test::Measure, 0, what)

@@ -189,6 +189,77 @@ TEST(MachineHost, AsksAgainUntilItIsAnswered) {
   n.kit.expectPhase("/errands/a", "telling");
 }
 
+/// An errand "a" whose question is open, and whose move to the next phase is decided and waits for its document.
+struct LeavingErrand : ErrandNode {
+  LeavingErrand() {
+    peer.answerNoMore<Prepare>();
+    measuring = true;
+    begin("a");
+    question.emplace(peer.expect<Prepare>());
+    store.hold();
+  }
+  void leave() {
+    kit.tell(kit.address("/errands/a"), Agreed{});
+    kit.run();
+  }
+  /// With what the next phase understands as well.
+  void answer() {
+    question->reply(Half{70});
+    kit.run();
+  }
+  int64_t sum() { return store.documents().at("a")["sum"].toInt64(); }
+  std::optional<probe::ReceivedMessage<Prepare>> question;
+};
+
+TEST(MachineHost, DropsAnAnswerThatComesWhenTheEndOfItsPhaseIsBeingWritten) {
+  LeavingErrand n;
+  n.leave();
+  n.answer();
+  n.store.release();
+  n.kit.run();
+  EXPECT_EQ(n.phaseOf("a"), "measuring");
+  EXPECT_EQ(n.sum(), 0) << "it is no answer to anything that this phase has asked";
+}
+
+/// It arrived before anything had been decided, and waited behind what was.
+TEST(MachineHost, DropsAnAnswerThatWaitedBehindTheEndOfItsPhase) {
+  LeavingErrand n;
+  std::vector<probe::Question> nudges;
+  for (int i = 0; i < 64; ++i) nudges.push_back(n.kit.ask(n.service, Nudge{"a", 0}));  // as many as are decided ahead
+  n.kit.run();
+  n.leave();
+  n.answer();
+  n.store.release();
+  n.kit.run();
+  EXPECT_EQ(n.phaseOf("a"), "measuring");
+  EXPECT_EQ(n.sum(), 0);
+}
+
+TEST(MachineHost, HearsAnAnswerToAQuestionOfTheNewestPhaseWhileADocumentIsWritten) {
+  LeavingErrand n;
+  auto nudge = n.kit.ask(n.service, Nudge{"a", 1});  // stays in the phase
+  n.kit.run();
+  n.question->reply(Agreed{});
+  n.store.release();
+  n.kit.run();
+  EXPECT_EQ(n.phaseOf("a"), "measuring");
+}
+
+/// The checker takes equal questions of a phase for one, and so must the host.
+TEST(MachineHost, DoesNotAskAnEqualQuestionBesideOneThatIsOpen) {
+  ErrandNode n;
+  n.peer.answerNoMore<Prepare>();
+  n.begin("a");
+  auto first = n.peer.expect<Prepare>();
+  n.kit.tell(n.kit.address("/errands/a"), AskAgain{});
+  n.peer.expectNone();
+  first.reply(Half{1});  // no row here: the phase goes on, and the question is answered
+  n.kit.tell(n.kit.address("/errands/a"), AskAgain{});
+  n.peer.expect<Prepare>().reply(Agreed{});
+  n.kit.run();
+  EXPECT_EQ(n.phaseOf("a"), "telling");
+}
+
 TEST(MachineHost, TellsItsMachineOfARefusalOfTheReceiver) {
   ErrandNode n;
   n.peer.alwaysAnswer<Prepare>([](const Prepare&) { return Status(ErrorCode::kUnauthorized, "not you"); });
