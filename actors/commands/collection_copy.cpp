@@ -18,6 +18,10 @@ constexpr int64_t kBatchBytes = int64_t{1} << 20;
 
 Task<Status> CollectionCopy::run(Wanted wanted) {
   TROUPE_CO_TRY(source_->checkWritable(unit()));  // what only the server writes has no copies either
+  // One that has begun since the caller ended those of before would be lost without a word.
+  if (wanted.withIndexes && !storage::buildsIn(*source_).empty())
+    co_return Status(ErrorCode::kBackgroundOperationInProgressForNamespace,
+                     "an index of " + source_->ns().toString() + " is being built");
   TROUPE_CO_TRY(writerOf(request_).roomForTable());
   const auto id = bson::randomUuid([this] { return request_.server().node.environment().random(); });
   const auto name = NamespaceResolution::temporaryOf(target_, "tmp.copy." + id.toString());
@@ -37,10 +41,7 @@ Status CollectionCopy::makeOnce(const AuthorizedNamespace& name, const Wanted& w
   TROUPE_ASSIGN(made_,
                 storage::createCollection(request_.server().catalog.unguarded(), unit(), name, std::move(options)));
   if (!wanted.withIndexes) return Status::OK();
-  for (const auto& index : source_->indexes()) {
-    if (index->spec.idIndex) continue;
-    TROUPE_ASSIGN(made_, storage::createEmptyIndex(request_.server().catalog.unguarded(), unit(), made_, index->spec));
-  }
+  TROUPE_ASSIGN(made_, storage::copyIndexes(request_.server().catalog.unguarded(), unit(), *source_, made_));
   return Status::OK();
 }
 
@@ -66,7 +67,7 @@ Status CollectionCopy::copyBatch() {
   for (int i = 0; found && i < kBatchDocuments && bytes < kBatchBytes; ++i) {
     const bson::View document = cursor.document();
     TROUPE_TRY(request_.server().disk.roomFor(document.size()));
-    TROUPE_TRY(made_->insert(unit(), document).status());
+    TROUPE_TRY(made_->insertCopy(unit(), document).status());
     bytes += document.size();
     next_ = cursor.id();
     TROUPE_ASSIGN(found, cursor.next());

@@ -21,8 +21,9 @@ class CollectionCopy {
     bool replaces = false;               ///< a collection in the target's place is dropped
     bool dropsSource = false;            ///< in the same step
   };
-  /// Errors: IllegalOperation (a source that only the server writes), NamespaceExists, OutOfDiskSpace, those of writing
-  /// and of an operation that has to end.
+  /// Errors: IllegalOperation (a source that only the server writes), NamespaceExists,
+  /// BackgroundOperationInProgressForNamespace (an index that is to be copied is being built), OutOfDiskSpace, those of
+  /// writing and of an operation that has to end.
   Task<Status> run(Wanted wanted);
 
  private:

@@ -24,11 +24,11 @@ BlockingBody checkpoint(ServerContext& server) {
     const auto pass = storage::BackgroundGate::enter(replicated ? &replicated->background : nullptr);
     if (!pass)
       return {ErrorCode::kInterruptedDueToReplStateChange, "a rollback has taken storage down: ask again after it"};
-    TROUPE_TRY(server.catalog.flush());
     TROUPE_TRY(operation.checkForInterrupt({}));
     const auto kind = CheckpointPolicy::kind(CheckpointPolicy::stateOf(server.engine, server.catalog.isReplicated()));
-    if (!CheckpointPolicy::takes(kind)) return server.engine.flushLog();
-    return server.engine.checkpoint(CheckpointPolicy::options(kind)).status();
+    if (CheckpointPolicy::takes(kind)) return server.catalog.checkpoint(CheckpointPolicy::options(kind));
+    TROUPE_TRY(server.catalog.flush());
+    return server.engine.flushLog();
   };
 }
 

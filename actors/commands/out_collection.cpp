@@ -14,19 +14,15 @@ namespace {
 
 constexpr auto kFailPoint = "hangOutBeforeReplacing";
 
-Status copyIndexes(ServerContext& server, storage::RecoveryUnit& unit, const storage::Collection& from,
-                   storage::CollectionPtr& to) {
-  for (const auto& index : from.indexes()) {
-    if (index->spec.idIndex) continue;
-    TROUPE_ASSIGN(to, storage::createEmptyIndex(server.catalog.unguarded(), unit, to, index->spec));
-  }
-  return Status::OK();
-}
-
+/// Of those that are ready: what is being built is not copied, and its build ends with the collection that is replaced.
 bool sameIndexes(const storage::Collection& a, const storage::Collection& b) {
-  return std::ranges::equal(a.indexes(), b.indexes(), [](const storage::IndexPtr& x, const storage::IndexPtr& y) {
-    return x->spec.stored == y->spec.stored;
-  });
+  const auto specsOf = [](const storage::Collection& collection) {
+    std::vector<bson::Document> specs;
+    for (const auto& index : collection.indexes())
+      if (index->ready) specs.push_back(index->spec.stored);
+    return specs;
+  };
+  return specsOf(a) == specsOf(b);
 }
 
 }  // namespace
@@ -57,7 +53,8 @@ Status OutCollection::make() {
   options.temp = true;
   TROUPE_TRY(environment_.writeOnce(query_.unit(), [&]() -> Status {
     TROUPE_ASSIGN(auto made, storage::createCollection(server_.catalog.unguarded(), query_.unit(), name, options));
-    return replaced_ ? copyIndexes(server_, query_.unit(), *replaced_, made) : Status::OK();
+    if (!replaced_) return Status::OK();
+    return storage::copyIndexes(server_.catalog.unguarded(), query_.unit(), *replaced_, made).status();
   }));
   temporary_ = server_.catalog.find(name);
   return Status::OK();

@@ -1,7 +1,5 @@
 #include "actors/maintenance/checkpointer.hpp"
 
-#include <stdexcept>
-
 namespace troupe::maintenance {
 
 namespace {
@@ -40,16 +38,24 @@ void Checkpointer::look() {
   const TimePoint begun = environment().now();
   const Status status = catalog_->checkpoint(storage::CheckpointPolicy::options(decision));
   lastMillis_ = std::chrono::duration_cast<std::chrono::milliseconds>(environment().now() - begun).count();
-  policy_.done(environment().now(), decision);
   setPhase("waiting", "until the next checkpoint is due");
-  if (!status.isOK()) throw std::runtime_error("the checkpoint failed: " + status.reason());
+  if (!status.isOK()) {
+    // To start anew would forget who asked for it, and when it was due. The engine itself ends a process that it must.
+    ++failed_;
+    policy_.failed(environment().now());
+    log_->warning(log::Component::kStorage, 7003005, "checkpointer", "A checkpoint failed and will be tried again soon",
+                  bson::doc("error", status.reason()));
+    return;
+  }
+  policy_.done(environment().now(), decision);
   covered_ = commits;
   ++taken_;
 }
 
 bson::Document Checkpointer::describe() const {
-  return bson::doc("taken", taken_, "skippedIdle", skipped_, "skippedUnstable", unstable_, "lastMillis", lastMillis_,
-                   "lastStable", engine_->lastCheckpointTimestamp(), "periodSeconds", periodSeconds_->load());
+  return bson::doc("taken", taken_, "failed", failed_, "skippedIdle", skipped_, "skippedUnstable", unstable_,
+                   "lastMillis", lastMillis_, "lastStable", engine_->lastCheckpointTimestamp(), "periodSeconds",
+                   periodSeconds_->load());
 }
 
 }  // namespace troupe::maintenance

@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "actors/kernel/actor.hpp"
+#include "messaging/log/log.hpp"
 #include "storage/catalog/catalog.hpp"
 #include "storage/engine/engine.hpp"
 #include "storage/journal/checkpoint_policy.hpp"
@@ -14,17 +15,19 @@ namespace troupe::maintenance {
 struct CheckpointNow {};
 
 /// Takes a checkpoint every `syncPeriodSecs` when something was written, and when asked (CKP-001, CKP-004); a member of
-/// a replica set takes stable ones once its data are consistent (CKP-002). Writes the collections' sizes with it. While
-/// a rollback has taken storage down it takes none. Blocks in the disk, so it runs on its own thread.
+/// a replica set takes stable ones once its data are consistent (CKP-002). Writes the collections' sizes with it. One
+/// that fails is logged, and tried again some seconds later. While a rollback has taken storage down it takes none.
+/// Blocks in the disk, so it runs on its own thread.
 class Checkpointer final : public Actor {
  public:
   /// All outlive it. `gate`: null on a node that stands alone.
   Checkpointer(storage::Engine* engine, storage::Catalog* catalog, const storage::DurabilityTracker* tracker,
-               const std::atomic<int64_t>* periodSeconds, storage::BackgroundGate* gate = nullptr)
+               const std::atomic<int64_t>* periodSeconds, log::Log* log, storage::BackgroundGate* gate = nullptr)
       : engine_(engine),
         catalog_(catalog),
         tracker_(tracker),
         periodSeconds_(periodSeconds),
+        log_(log),
         gate_(gate),
         policy_(std::chrono::seconds(*periodSeconds), {}) {}
 
@@ -39,10 +42,11 @@ class Checkpointer final : public Actor {
   storage::Catalog* catalog_;
   const storage::DurabilityTracker* tracker_;
   const std::atomic<int64_t>* periodSeconds_;
+  log::Log* log_;
   storage::BackgroundGate* const gate_;
   storage::CheckpointPolicy policy_;
   storage::DurabilityTicket covered_ = 0;  ///< commits the last checkpoint holds
-  int64_t taken_ = 0, skipped_ = 0, unstable_ = 0, lastMillis_ = 0;
+  int64_t taken_ = 0, failed_ = 0, skipped_ = 0, unstable_ = 0, lastMillis_ = 0;
 };
 
 }  // namespace troupe::maintenance

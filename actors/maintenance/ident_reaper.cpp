@@ -42,7 +42,9 @@ void IdentReaper::askForCheckpoint(const storage::EngineStatistics& statistics) 
 }
 
 /// Where the journal covers all tables (CatalogHooks::replicated is false) dropped tables go at once: there are no
-/// reads at earlier times, and no checkpoint brings a dropped collection back.
+/// reads at earlier times, and no checkpoint brings a dropped collection back. Without a journal (`journaled`) they
+/// wait for a checkpoint, whatever the times (Catalog::checkpoint). Those that flushes of the journal take instead free
+/// none: they begin without a look at what has been dropped.
 void IdentReaper::reap() {
   const auto pass = storage::BackgroundGate::enter(gate_);
   if (!pass) return;

@@ -12,8 +12,8 @@ namespace troupe::maintenance {
 /// Tells the catalog the times of the last checkpoint and of the oldest history, four times a second: it drops the
 /// tables of dropped collections and indexes that nothing can need any more (CAT-024, CAT-027), and trims the history
 /// of names (CAT-022). When most of the tables allowed are open it lets the engine close idle ones, and asks for
-/// checkpoints, before which tables with changes stay open, and dropped ones on a member of a replica set. It waits
-/// while a rollback has taken storage down. Runs on its own thread.
+/// checkpoints, before which tables with changes stay open, and dropped ones on a member of a replica set or without a
+/// journal. It waits while a rollback has taken storage down. Runs on its own thread.
 class IdentReaper final : public Actor {
  public:
   /// All outlive it. `gate`: null on a node that stands alone.

@@ -68,6 +68,7 @@ class GuardedCatalog {
 
   // Of the catalog as a whole.
   Status flush() const { return catalog_.flush(); }
+  Status checkpoint(const storage::CheckpointOptions& options) const { return catalog_.checkpoint(options); }
   bool isReplicated() const { return catalog_.hooks().replicated; }
   size_t pendingDrops() const { return catalog_.reaper().size(); }
 

@@ -178,12 +178,30 @@ size_t Catalog::onTimes(Timestamp lastCheckpoint, Timestamp oldest) {
   return reaper_.size() == 0 ? 0 : reaper_.reapOnce(engine_, pool_, lastCheckpoint, oldest);
 }
 
-/// The time is asked for afterwards: data that have got one meanwhile may have been checkpointed as of it.
+/// A full cache refuses it for a moment, or until a checkpoint has written the changed pages.
+Status Catalog::writeSizes() {
+  constexpr int kAttempts = 3;
+  Status written;
+  for (int i = 0; i < kAttempts; ++i) {
+    written = flush();
+    if (written.isOK()) break;
+  }
+  return written;
+}
+
+/// Sizes that could not be written stay dirty, and those in doubt stay so (SizeStorer::settle alone ends it). They are
+/// tried again as soon as the checkpoint has freed the cache: until then a kill would leave older ones beside its data.
+/// Whether the data are copied is asked afterwards: those that have got a time meanwhile may have been checkpointed as
+/// of it.
 Status Catalog::checkpoint(const CheckpointOptions& options) {
   const std::vector<std::string> dropped = reaper_.idents();
-  TROUPE_TRY(flush());
+  const Status written = writeSizes();
   TROUPE_TRY(engine_.checkpoint(options).status());
+  reaper_.noteCheckpoint(dropped);
   if (engine_.isCopying()) reaper_.release(dropped);
+  if (written.isOK()) return written;
+  if (const Status again = writeSizes(); !again.isOK())
+    hooks_.warn("the sizes of collections could not be written with a checkpoint: " + again.reason());
   return Status::OK();
 }
 

@@ -32,9 +32,10 @@ struct CatalogHooks {
   FilterFactory makeFilter;                      ///< null: partial indexes are refused
   std::function<uint64_t()> random;              ///< for UUIDs and idents; null: the system's
   std::function<int64_t()> nowMillis;            ///< for $indexStats; null: the system's
-  std::function<void(const std::string&)> warn;  ///< findings at start-up; null: dropped
+  std::function<void(const std::string&)> warn;  ///< findings at start-up, sizes not written; null: dropped
   std::string blockCompressor = "snappy";
   std::vector<WriteObserver*> observers;  ///< each hears of the collections it asks for
+  bool journaled = true;                  ///< the engine has a log; without one only a checkpoint makes commits durable
   bool replicated = false;  ///< a member of a replica set whose oplog recovers replicated collections (JRN-001)
   bool repair = false;      ///< tables that are missing are made anew, empty
   /// Tables of records that belong to no collection stay, since rows of the catalog were lost (recoverOrphans).
@@ -72,9 +73,11 @@ class Catalog {
   /// time by the timestamp monitor. *Blocks* briefly. Returns how many tables were dropped.
   size_t onTimes(Timestamp lastCheckpoint, Timestamp oldest);
 
-  /// A checkpoint, with the sizes of the collections in it. While the data are copied (Engine::isCopying) it frees the
-  /// tables that were dropped before it: the next `onTimes` drops them, whatever the times, since nobody reads at an
-  /// earlier time, and no rollback brings a dropped collection back. *Blocks.* Errors: the engine's.
+  /// A checkpoint, with the sizes of the collections in it, or without them where they cannot be written: they help
+  /// `count` and `collStats`, and the checkpoint is what frees a full cache. While the data are copied
+  /// (Engine::isCopying) it frees the tables that were dropped before it: the next `onTimes` drops them, whatever the
+  /// times, since nobody reads at an earlier time, and no rollback brings a dropped collection back. Without a journal
+  /// dropped tables wait for it as well. *Blocks.* Errors: the engine's.
   Status checkpoint(const CheckpointOptions& options);
 
   /// Takes all collections out of the catalog, before what lies on disk is rolled back or replaced (CAT-009). Until
@@ -104,6 +107,7 @@ class Catalog {
  private:
   friend StatusWith<std::unique_ptr<Catalog>> openCatalog(Engine&, SessionPool&, CatalogHooks);
   Status adoptRole();
+  Status writeSizes();
   /// Reads all rows, compares them with the tables and publishes the collections.
   Status load(bool recount);
   Status recountCapped(RecoveryUnit& unit, const Collection& collection);

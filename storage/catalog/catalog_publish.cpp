@@ -64,9 +64,12 @@ StatusWith<IndexMetadata> createIndexTable(Catalog& catalog, RecoveryUnit& unit,
 }
 
 void dropTableOnCommit(Catalog& catalog, RecoveryUnit& unit, std::string ident, std::weak_ptr<const void> token) {
-  unit.onCommit([&catalog, ident = std::move(ident), token = std::move(token)](std::optional<Timestamp> commitTime) {
-    catalog.reaper().add(ident, commitTime.value_or(Timestamp{}), token);
-  });
+  using RowRemoval = DropReaper::RowRemoval;
+  const RowRemoval removal = catalog.hooks().journaled ? RowRemoval::kLogged : RowRemoval::kCheckpoint;
+  unit.onCommit(
+      [&catalog, ident = std::move(ident), token = std::move(token), removal](std::optional<Timestamp> commitTime) {
+        catalog.reaper().add(ident, commitTime.value_or(Timestamp{}), token, removal);
+      });
 }
 
 }  // namespace troupe::storage

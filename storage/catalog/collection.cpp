@@ -17,10 +17,14 @@ bool isApplied(const RecoveryUnit& unit) {
   return unit.operation() && unit.operation()->writeMode() == WriteMode::kApplied;
 }
 
-/// An index that is not ready may be under construction by a scan beside us. What is applied was unique where it was
+/// An index that is not ready may be under construction by a scan beside us, and may never be: it refuses no write, and
+/// what counts are the duplicates that are there when its build commits. What is applied was unique where it was
 /// written: entries that are applied side by side, or again, may meet in between.
 IndexAccess::WriteOptions writeOptions(const RecoveryUnit& unit, const IndexEntry& index) {
-  return {.checkUnique = !isApplied(unit), .building = !index.ready};
+  return {.checkUnique = !isApplied(unit),
+          .building = !index.ready,
+          .isNew = index.ready,
+          .suspects = index.ready ? nullptr : &index.state->suspects};
 }
 
 /// What a unit of work removes from a capped collection at most, beyond as much as it adds itself, in documents and in
@@ -135,11 +139,13 @@ Status Collection::noteMultikey(RecoveryUnit& unit, const IndexEntry& index, con
 }
 
 Status Collection::indexDocument(RecoveryUnit& unit, const IndexEntry& index, const RecordId& id, bson::View document,
-                                 KeySet& scratch) const {
+                                 KeySet& scratch, Origin origin) const {
   if (!index.covers(document)) return Status::OK();
   TROUPE_TRY(keysToAdd(unit, index, document, scratch));
   TROUPE_TRY(noteMultikey(unit, index, scratch));
-  return index.access->insertKeys(unit, scratch, id, writeOptions(unit, index));
+  IndexAccess::WriteOptions options = writeOptions(unit, index);
+  options.isNew = options.isNew && origin == Origin::kNew;
+  return index.access->insertKeys(unit, scratch, id, options);
 }
 
 RecordId Collection::clusteredId(const bson::Element& id) const {
@@ -161,9 +167,10 @@ StatusWith<RecordId> Collection::insertRecord(RecoveryUnit& unit, bson::View doc
   return id;
 }
 
-StatusWith<RecordId> Collection::insertDocument(RecoveryUnit& unit, bson::View document, KeySet& scratch) const {
+StatusWith<RecordId> Collection::insertDocument(RecoveryUnit& unit, bson::View document, KeySet& scratch,
+                                                Origin origin) const {
   TROUPE_ASSIGN(RecordId id, insertRecord(unit, document));
-  for (const auto& index : indexes_) TROUPE_TRY(indexDocument(unit, *index, id, document, scratch));
+  for (const auto& index : indexes_) TROUPE_TRY(indexDocument(unit, *index, id, document, scratch, origin));
   return id;
 }
 
@@ -182,11 +189,19 @@ StatusWith<RecordId> Collection::insertByKey(RecoveryUnit& unit, bson::View docu
 }
 
 StatusWith<RecordId> Collection::insert(RecoveryUnit& unit, bson::View document) const {
+  return insertFrom(unit, document, Origin::kNew);
+}
+
+StatusWith<RecordId> Collection::insertCopy(RecoveryUnit& unit, bson::View document) const {
+  return insertFrom(unit, document, Origin::kCopied);
+}
+
+StatusWith<RecordId> Collection::insertFrom(RecoveryUnit& unit, bson::View document, Origin origin) const {
   TROUPE_TRY(checkWritable(unit));
   TROUPE_ASSIGN(const WriteSlots slots, reserveSlots(unit, ns_, 1));
   TROUPE_TRY(slots.stamp(unit, 0));
   KeySet scratch;
-  TROUPE_ASSIGN(const RecordId id, insertDocument(unit, document, scratch));
+  TROUPE_ASSIGN(const RecordId id, insertDocument(unit, document, scratch, origin));
   if (!observers_.empty()) TROUPE_TRY(tellInserted(unit, {&document, 1}, {&id, 1}, slots));
   if (options_.capped) TROUPE_TRY(trimCapped(unit, {&document, 1}, id));
   return id;

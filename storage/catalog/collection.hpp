@@ -41,6 +41,7 @@ class IndexState {
   void setVisible(const MultikeyPaths& paths);
   void setDurable(const MultikeyPaths& paths);
 
+  SuspectedKeys suspects;            ///< while a unique index is being built
   std::atomic<int64_t> accesses{0};  ///< $indexStats
   std::atomic<int64_t> sinceMillis{0};
 
@@ -137,6 +138,9 @@ class Collection {
   const std::shared_ptr<const bson::Collator>& sharedCollator() const { return collator_; }
 
   StatusWith<RecordId> insert(RecoveryUnit& unit, bson::View document) const;
+  /// As `insert`, for a document of another collection whose place this one is to take: a duplicate that it brings
+  /// along is not new, and an index with `prepareUnique` takes it (IDX-003).
+  StatusWith<RecordId> insertCopy(RecoveryUnit& unit, bson::View document) const;
   /// All or none; `ids` gets the new ids when not empty.
   Status insertMany(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids = {}) const;
   Status update(RecoveryUnit& unit, const RecordId& id, bson::View before, bson::View after) const;
@@ -179,8 +183,10 @@ class Collection {
   friend class CatalogSnapshot;
   friend class CatalogChanges;
   void supersede() const { superseded_.store(true, std::memory_order_release); }
+  enum class Origin : uint8_t { kNew, kCopied };
   Status indexDocument(RecoveryUnit& unit, const IndexEntry& index, const RecordId& id, bson::View document,
-                       KeySet& scratch) const;
+                       KeySet& scratch, Origin origin = Origin::kNew) const;
+  StatusWith<RecordId> insertFrom(RecoveryUnit& unit, bson::View document, Origin origin) const;
   StatusWith<RecordId> insertRecord(RecoveryUnit& unit, bson::View document) const;
   /// The record and all keys, the key of `_id` first: a DuplicateKey leaves nothing behind.
   StatusWith<RecordId> insertByKey(RecoveryUnit& unit, bson::View document, KeySet& scratch) const;
@@ -197,7 +203,8 @@ class Collection {
   /// What an update or a removal keeps of its documents; nothing where no times are reserved for it.
   ImagePlan imagesOf(const RecoveryUnit& unit, bool removes, std::optional<int32_t> statement) const;
   /// The record and all keys of one new document.
-  StatusWith<RecordId> insertDocument(RecoveryUnit& unit, bson::View document, KeySet& scratch) const;
+  StatusWith<RecordId> insertDocument(RecoveryUnit& unit, bson::View document, KeySet& scratch,
+                                      Origin origin = Origin::kNew) const;
   Status insertTogether(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<RecordId> ids) const;
   Status tellInserted(RecoveryUnit& unit, std::span<const bson::View> documents, std::span<const RecordId> ids,
                       const WriteSlots& slots) const;

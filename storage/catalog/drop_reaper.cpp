@@ -8,9 +8,13 @@
 
 namespace troupe::storage {
 
-void DropReaper::add(std::string ident, Timestamp dropTime, std::weak_ptr<const void> token) {
+void DropReaper::add(std::string ident, Timestamp dropTime, std::weak_ptr<const void> token, RowRemoval removal) {
   std::lock_guard lock(mutex_);
-  pending_.push_back({std::move(ident), dropTime, std::move(token)});
+  pending_.push_back({.ident = std::move(ident),
+                      .dropTime = dropTime,
+                      .token = std::move(token),
+                      .dropping = false,
+                      .awaitsCheckpoint = removal == RowRemoval::kCheckpoint});
 }
 
 StatusWith<std::shared_ptr<const void>> DropReaper::use(const std::string& ident) {
@@ -52,6 +56,13 @@ std::vector<std::string> DropReaper::idents() const {
   return all;
 }
 
+void DropReaper::noteCheckpoint(const std::vector<std::string>& idents) {
+  const std::set<std::string_view> held(idents.begin(), idents.end());
+  std::lock_guard lock(mutex_);
+  for (Pending& pending : pending_)
+    if (held.contains(pending.ident)) pending.awaitsCheckpoint = false;
+}
+
 void DropReaper::release(const std::vector<std::string>& idents) {
   const std::set<std::string_view> released(idents.begin(), idents.end());
   std::lock_guard lock(mutex_);
@@ -66,7 +77,7 @@ size_t DropReaper::reapOnce(Engine& engine, SessionPool& pool, Timestamp lastChe
     for (Pending& pending : pending_) {
       const bool old =
           pending.dropTime == Timestamp{} || (pending.dropTime < lastCheckpoint && pending.dropTime < oldest);
-      pending.dropping = old && !used(pending);
+      pending.dropping = old && !pending.awaitsCheckpoint && !used(pending);
       if (pending.dropping) ready.push_back(pending.ident);
     }
   }

@@ -27,8 +27,16 @@ class DropReaper {
     Timestamp dropTime;               ///< zero on a node without timestamps
     std::weak_ptr<const void> token;  ///< alive while an operation still uses the table
     bool dropping = false;            ///< a reap is removing it at this moment
+    bool awaitsCheckpoint = false;    ///< one that begins after the drop
   };
-  void add(std::string ident, Timestamp dropTime, std::weak_ptr<const void> token);
+  /// How the disk learns that no row of the catalog names the table any more. The engine makes the table's own drop
+  /// durable at once: before the row's removal it would leave a collection without its table, which no start opens.
+  enum class RowRemoval {
+    kLogged,      ///< by the journal, before the drop of the table, or there never was such a row
+    kCheckpoint,  ///< by the next checkpoint (noteCheckpoint)
+  };
+  void add(std::string ident, Timestamp dropTime, std::weak_ptr<const void> token,
+           RowRemoval removal = RowRemoval::kLogged);
   /// Keeps a table from being reaped for as long as the answer is held (CAT-026), also when its drop is pending, or
   /// becomes so later. SnapshotUnavailable when it is being dropped at this moment.
   StatusWith<std::shared_ptr<const void>> use(const std::string& ident);
@@ -38,12 +46,14 @@ class DropReaper {
   bool isPending(std::string_view ident) const;
   /// All that are pending.
   std::vector<std::string> idents() const;
+  /// A checkpoint has ended that began after these were dropped.
+  void noteCheckpoint(const std::vector<std::string>& idents);
   /// These tables go, whatever the times, as soon as nobody uses them: a checkpoint holds their drops, and nothing goes
   /// back behind it.
   void release(const std::vector<std::string>& idents);
 
-  /// Drops every table whose drop time is older than both times (or zero) and which nobody uses; the others stay. A
-  /// busy table is tried again next time. *Blocks* briefly. Returns how many were dropped.
+  /// Drops every table whose drop time is older than both times (or zero), which awaits no checkpoint and which nobody
+  /// uses; the others stay. A busy table is tried again next time. *Blocks* briefly. Returns how many were dropped.
   size_t reapOnce(Engine& engine, SessionPool& pool, Timestamp lastCheckpoint, Timestamp oldest);
 
  private:

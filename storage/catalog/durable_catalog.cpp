@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "messaging/bson/validate.hpp"
 #include "messaging/errors/invariant.hpp"
@@ -87,11 +88,30 @@ bool isRow(View document) {
 }
 
 /// A row of the catalog's table as a document, which is checked in full: rows are few, and all else depends on them.
+/// What was written is read, however large it is: a start that refused it would refuse the whole node.
 StatusWith<View> checkedRow(int64_t catalogId, std::string_view bytes) {
-  const auto size = bson::validate(bytes, {.maxDepth = bson::kMaxInternalNesting});
+  const bson::ValidateOptions limits{.maxSize = std::numeric_limits<int32_t>::max(),
+                                     .maxDepth = bson::kMaxInternalNesting};
+  const auto size = bson::validate(bytes, limits);
   if (!size.isOK()) return damagedRow(catalogId, size.status().reason());
   if (static_cast<size_t>(*size) != bytes.size()) return damagedRow(catalogId, "bytes follow the document");
   return View(bytes.data());
+}
+
+/// What another node has logged is taken as it is, and so is multikey state of writes that have begun.
+bool isOfClient(const RecoveryUnit& unit) {
+  if (!unit.operation()) return true;
+  const WriteMode mode = unit.operation()->writeMode();
+  return mode != WriteMode::kApplied && mode != WriteMode::kAside;
+}
+
+/// The one place where rows are refused for their size. `before`: bytes of the row that is replaced; one that is too
+/// large already may become smaller, or stay as it is.
+Status checkRowSize(const RecoveryUnit& unit, const CatalogEntry& entry, size_t size, size_t before) {
+  if (size <= std::max(DurableCatalog::kMaxClientRow, before) || !isOfClient(unit)) return {};
+  return {ErrorCode::kBSONObjectTooLarge,
+          "the catalog's entry of " + entry.ns.toString() + " would have " + std::to_string(size) +
+              " bytes with its options and indexes, at most are " + std::to_string(DurableCatalog::kMaxClientRow)};
 }
 
 IndexMetadata readIndex(View row, View idents) {
@@ -203,7 +223,7 @@ StatusWith<std::vector<CatalogEntry>> DurableCatalog::moveLocalRows(RecoveryUnit
   for (CatalogEntry& entry : all) {
     if (isLocal(entry.catalogId) || entry.ns.isReplicated()) continue;
     TROUPE_TRY(remove(unit, entry.ns, entry.catalogId));
-    TROUPE_TRY(add(unit, entry));
+    TROUPE_TRY(insert(unit, entry, entry.toDocument()));
   }
   TROUPE_TRY(work.commit());
   return all;
@@ -225,9 +245,15 @@ StatusWith<std::optional<bson::Document>> DurableCatalog::read(RecoveryUnit& uni
 }
 
 Status DurableCatalog::add(RecoveryUnit& unit, CatalogEntry& entry) {
+  const bson::Document row = entry.toDocument();
+  TROUPE_TRY(checkRowSize(unit, entry, row.view().size(), 0));
+  return insert(unit, entry, row);
+}
+
+Status DurableCatalog::insert(RecoveryUnit& unit, CatalogEntry& entry, const bson::Document& row) {
   entry.catalogId = entry.ns.isReplicated() ? ++lastId_ : ++lastLocalId_;
   TROUPE_ASSIGN(auto cursor, writeCursor(unit, entry.ns, entry.catalogId));
-  return cursor->insert(RecordKey(entry.catalogId), entry.toDocument().bytes());
+  return cursor->insert(RecordKey(entry.catalogId), row.bytes());
 }
 
 Status DurableCatalog::put(RecoveryUnit& unit, CatalogEntry entry) {
@@ -271,8 +297,13 @@ Timestamp DurableCatalog::lastTimeOf(int64_t catalogId) const {
 }
 
 Status DurableCatalog::write(RecoveryUnit& unit, const CatalogEntry& entry) {
+  const bson::Document row = entry.toDocument();
   TROUPE_ASSIGN(auto cursor, writeCursor(unit, entry.ns, entry.catalogId));
-  Status status = cursor->update(RecordKey(entry.catalogId), entry.toDocument().bytes());
+  if (row.view().size() > kMaxClientRow) {
+    TROUPE_ASSIGN(const bool found, cursor->seek(RecordKey(entry.catalogId)));
+    TROUPE_TRY(checkRowSize(unit, entry, row.view().size(), found ? cursor->value().size() : 0));
+  }
+  Status status = cursor->update(RecordKey(entry.catalogId), row.bytes());
   if (status == ErrorCode::kNoSuchKey)
     return {ErrorCode::kNamespaceNotFound, "the collection " + entry.ns.toString() + " has been dropped meanwhile"};
   return status;

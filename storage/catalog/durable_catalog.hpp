@@ -47,6 +47,8 @@ struct CatalogEntry {
 /// what it describes. Rows of unreplicated collections have a table of their own, which is always logged, as their
 /// tables are: the other one is recovered from the oplog where replicated collections are (table_logging.hpp). Ids of
 /// both are apart, so that an id tells the table.
+/// A client cannot make a row larger than `kMaxClientRow`, with whatever options, names and specs; rows that are larger
+/// already, and what another node has logged, stay readable.
 /// On a member of a replica set each version of a replicated collection's row has a time: that of the unit's slot
 /// (write_slots.hpp), or a given one. A write without either throws BrokenInvariant. The only exception is
 /// `discardAtStart`.
@@ -55,6 +57,10 @@ class DurableCatalog {
   static constexpr std::string_view kIdent = "_mdb_catalog";
   static constexpr std::string_view kLocalIdent = "_mdb_catalog_local";  ///< of unreplicated collections
   static bool isIdent(std::string_view ident) { return ident == kIdent || ident == kLocalIdent; }
+  /// Bytes of a row as a client may make it: as of a document, so that it can be shown as one. What the server adds
+  /// later (another identifier, the UUID of a build) has its margin beyond that, and multikey state changes no row's
+  /// size.
+  static constexpr size_t kMaxClientRow = bson::kMaxDocumentSize;
   /// Opens or creates the tables. `random` gives the random part of idents.
   static StatusWith<std::unique_ptr<DurableCatalog>> open(Engine& engine, std::function<uint64_t()> random);
 
@@ -71,10 +77,11 @@ class DurableCatalog {
   StatusWith<std::optional<CatalogEntry>> readEntry(RecoveryUnit& unit, int64_t catalogId) const;
   /// The raw document, as `$listCatalog` shows it (CAT-007); nothing when there is none.
   StatusWith<std::optional<bson::Document>> read(RecoveryUnit& unit, int64_t catalogId) const;
-  /// Gives the entry a new id and writes it.
+  /// Gives the entry a new id and writes it. Errors: BSONObjectTooLarge.
   Status add(RecoveryUnit& unit, CatalogEntry& entry);
   /// Replaces the entry's row. Multikey flags and path bits of the row stay on: a side transaction may have set them
-  /// after the caller had looked (CAT-020).
+  /// after the caller had looked (CAT-020). Errors: BSONObjectTooLarge, where the row becomes larger than it was and
+  /// than a client's may be.
   Status put(RecoveryUnit& unit, CatalogEntry entry);
   Status remove(RecoveryUnit& unit, const Namespace& ns, int64_t catalogId);
   /// Replaces the row by one without the indexes whose tables this node has lost (SRC-004). It has no
@@ -108,6 +115,8 @@ class DurableCatalog {
   /// For a write of the row, whose commit time is remembered.
   StatusWith<Session::CursorLease> writeCursor(RecoveryUnit& unit, const Namespace& ns, int64_t catalogId);
   Timestamp lastTimeOf(int64_t catalogId) const;
+  /// Gives it a new id.
+  Status insert(RecoveryUnit& unit, CatalogEntry& entry, const bson::Document& row);
   Status write(RecoveryUnit& unit, const CatalogEntry& entry);
 
   Table table_;

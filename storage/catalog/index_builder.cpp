@@ -67,7 +67,7 @@ Status IndexBuilder::indexOne(RecoveryUnit& unit, const Collection& collection, 
     if (keys.multikey) index.state->setVisible(keys.paths);  // its row is written with the commit
     for (const auto& key : keys.keys) {
       TROUPE_ASSIGN(const bool alone, index.access->insertForBuild(unit, key, id));
-      if (!alone) batch.suspects.push_back({spec.name, key});
+      if (!alone && !isChecked_) index.state->suspects.note(key);
       batch.keyBytes += key.key.size();
     }
     batch.keys += static_cast<int64_t>(keys.keys.size());
@@ -77,7 +77,7 @@ Status IndexBuilder::indexOne(RecoveryUnit& unit, const Collection& collection, 
 
 StatusWith<IndexBuilder::Batch> IndexBuilder::scan(RecoveryUnit& unit, const Collection& collection,
                                                    int maxDocuments) const {
-  Batch batch{.last = last_, .documents = 0, .keys = 0, .atEnd = false, .suspects = {}};
+  Batch batch{.last = last_};
   TROUPE_ASSIGN(auto cursor, collection.records().cursor(unit));
   TROUPE_ASSIGN(bool found, cursor.seekBehind(last_));
   // One document may have 100,000 keys, and a unit of work stays in the cache until its end.
@@ -116,18 +116,34 @@ StatusWith<bool> IndexBuilder::step(RecoveryUnit& unit, int maxDocuments) {
   last_ = batch.last;
   scanned_ += batch.documents;
   inserted_ += batch.keys;
-  if (!isChecked_) std::move(batch.suspects.begin(), batch.suspects.end(), std::back_inserter(suspects_));
+  if (!isChecked_) TROUPE_TRY(chargeSuspects(unit, *collection));
   return batch.atEnd;
+}
+
+Status IndexBuilder::chargeSuspects(RecoveryUnit& unit, const Collection& collection) {
+  if (!unit.operation()) return Status::OK();
+  size_t bytes = 0;
+  for (const auto& spec : specs_) bytes += collection.findIndex(spec.name)->state->suspects.bytes();
+  if (suspects_.resize(&unit.operation()->memory(), static_cast<int64_t>(bytes)).isOK()) return Status::OK();
+  for (const auto& spec : specs_) collection.findIndex(spec.name)->state->suspects.suspectAll();
+  return suspects_.resize(&unit.operation()->memory(), 0);
+}
+
+Status IndexBuilder::checkDuplicates(RecoveryUnit& unit, const Collection& collection) const {
+  if (isChecked_) return Status::OK();
+  for (const auto& spec : specs_) {
+    if (!spec.unique) continue;
+    const IndexEntry& index = *collection.findIndex(spec.name);
+    TROUPE_ASSIGN(const auto duplicate, index.access->firstDuplicate(unit, index.state->suspects.keys()));
+    if (duplicate) return index.access->duplicateKeyError(*duplicate);
+  }
+  return Status::OK();
 }
 
 Status IndexBuilder::commit(RecoveryUnit& unit) {
   TROUPE_ASSIGN(auto collection, current());
   WriteUnitOfWork work(unit);
-  for (const auto& suspect : suspects_) {
-    const IndexAccess& access = *collection->findIndex(suspect.index)->access;
-    TROUPE_ASSIGN(const bool duplicate, access.hasDuplicate(unit, suspect.key.key));
-    if (duplicate) return access.duplicateKeyError(suspect.key);
-  }
+  TROUPE_TRY(checkDuplicates(unit, *collection));
   TROUPE_ASSIGN(const OpTime slot, reserveSlot(unit, collection->ns()));
   CatalogEntry entry = collection->toEntry();
   for (auto& index : entry.indexes)
@@ -140,6 +156,7 @@ Status IndexBuilder::commit(RecoveryUnit& unit) {
   TROUPE_TRY(work.commit());
   for (const auto& spec : specs_) {
     const IndexEntry& index = *after->findIndex(spec.name);
+    index.state->suspects.clear();
     if (index.multikey()) index.state->setDurable(index.state->paths(index.spec.fields.size()));
   }
   return Status::OK();

@@ -5,13 +5,16 @@
 #include <vector>
 
 #include "storage/catalog/catalog.hpp"
+#include "storage/operation/memory_budget.hpp"
 
 namespace troupe::storage {
 
 /// Builds indexes over an existing collection in three phases. `start` and `commit` are short and need the collection's
 /// exclusive lock; between them `step` scans a batch at a time and may run beside readers and writers, which keep up
 /// the unfinished index themselves (a write that the scan has missed makes its insert conflict, and the batch is run
-/// again). Used by one thread at a time; every call opens its own units of work on `unit` (which must have none open).
+/// again). Duplicates in a unique index are those that are there when it commits: neither the scan nor a writer refuses
+/// them before (SuspectedKeys). Used by one thread at a time; every call opens its own units of work on `unit` (which
+/// must have none open), whose operation outlives this object unless it was taken up.
 class IndexBuilder {
  public:
   /// Specs as returned by newIndexes. `build`: the build's own UUID; none: a new one.
@@ -24,11 +27,11 @@ class IndexBuilder {
   /// Of the collection, once `start` has succeeded; its name may change while nobody holds its lock.
   const bson::Uuid& uuid() const { return uuid_; }
   /// Indexes up to `maxDocuments` more, fewer where they have very many keys. True when the scan has reached the end.
-  /// Lock: collection IX. Errors: WriteConflict (call again), DuplicateKey and errors of keys (the build must be
-  /// aborted), IndexBuildAborted (the collection went away).
+  /// Lock: collection IX. Errors: WriteConflict (call again), errors of keys (the build must be aborted),
+  /// IndexBuildAborted (the collection went away).
   StatusWith<bool> step(RecoveryUnit& unit, int maxDocuments);
-  /// Checks what looked like duplicates meanwhile and makes the indexes ready. Lock: collection X. Errors:
-  /// DuplicateKey.
+  /// Checks what looked like duplicates meanwhile, by a scan of the index where that was too much to remember, and
+  /// makes the indexes ready. Lock: collection X. Errors: DuplicateKey; that of a kill of the unit's operation.
   Status commit(RecoveryUnit& unit);
   /// Removes the unfinished indexes. Lock: collection X.
   Status abort(RecoveryUnit& unit);
@@ -54,24 +57,21 @@ class IndexBuilder {
   static constexpr int64_t kMostKeys = 10'000;
   static constexpr size_t kMostKeyBytes = size_t{4} << 20;
 
-  /// A key of a unique index that another record seemed to have when it was scanned.
-  struct Suspect {
-    std::string index;
-    IndexKey key;
-  };
   struct Batch {
     RecordId last;
     int64_t documents = 0;
     int64_t keys = 0;
     size_t keyBytes = 0;
     bool atEnd = false;
-    std::vector<Suspect> suspects;
   };
   StatusWith<CollectionPtr> current() const;
   /// Opens the indexes for keys that no entry tells of.
   Status admitKeys(RecoveryUnit& unit, const Collection& collection) const;
   Status tell(RecoveryUnit& unit, IndexBuildOperation::Step step, const Collection& collection,
               const OpTime& slot) const;
+  /// Keeps what is suspected within the memory of the unit's operation.
+  Status chargeSuspects(RecoveryUnit& unit, const Collection& collection);
+  Status checkDuplicates(RecoveryUnit& unit, const Collection& collection) const;
   StatusWith<Batch> scan(RecoveryUnit& unit, const Collection& collection, int maxDocuments) const;
   Status indexOne(RecoveryUnit& unit, const Collection& collection, const RecordId& id, bson::View document,
                   Batch& batch) const;
@@ -84,7 +84,7 @@ class IndexBuilder {
   RecordId last_;
   int64_t scanned_ = 0;
   int64_t inserted_ = 0;
-  std::vector<Suspect> suspects_;
+  MemoryCharge suspects_;   ///< of the keys that the indexes suspect, on the budget of the operation that scans
   bool isChecked_ = false;  ///< its indexes hold no duplicates: nothing is suspect
 };
 

@@ -126,6 +126,14 @@ StatusWith<CollectionPtr> createEmptyIndex(Catalog& catalog, RecoveryUnit& unit,
   return after;
 }
 
+StatusWith<CollectionPtr> copyIndexes(Catalog& catalog, RecoveryUnit& unit, const Collection& from, CollectionPtr to) {
+  for (const auto& index : from.indexes()) {
+    if (index->spec.idIndex || !index->ready) continue;
+    TROUPE_ASSIGN(to, createEmptyIndex(catalog, unit, to, index->spec));
+  }
+  return to;
+}
+
 StatusWith<CollectionPtr> dropIndexes(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                       const std::vector<std::string>& names) {
   CollectionPtr last = collection;

@@ -21,6 +21,10 @@ StatusWith<std::vector<bson::Uuid>> buildsUnderWay(const Collection& collection,
 StatusWith<CollectionPtr> createEmptyIndex(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                            const IndexSpec& spec);
 
+/// Adds the indexes of another collection to an *empty* one, but for that of `_id` and those that are not ready: an
+/// index under construction belongs to its build, which goes on in `from` or ends with it. Lock: collection X.
+StatusWith<CollectionPtr> copyIndexes(Catalog& catalog, RecoveryUnit& unit, const Collection& from, CollectionPtr to);
+
 /// Removes indexes by name. Errors: IndexNotFound (27), InvalidOptions (72: the `_id` index). Lock: collection X.
 StatusWith<CollectionPtr> dropIndexes(Catalog& catalog, RecoveryUnit& unit, const CollectionPtr& collection,
                                       const std::vector<std::string>& names);

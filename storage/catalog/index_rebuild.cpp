@@ -34,7 +34,7 @@ Status IndexRebuild::indexOne(RecoveryUnit& unit, const RecordId& id, bson::View
                    .generate(document, keys, keyLimits(unit))
                    .withContext("the record " + id.toString() + " in the index " + index->spec.name));
     if (keys.multikey) index->state->setVisible(keys.paths);
-    TROUPE_TRY(index->access->insertKeys(unit, keys, id, {.checkUnique = true, .building = false}));
+    TROUPE_TRY(index->access->insertKeys(unit, keys, id, {.isNew = false}));
   }
   return Status::OK();
 }

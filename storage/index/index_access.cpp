@@ -2,6 +2,7 @@
 
 #include "messaging/bson/collation.hpp"
 #include "storage/index/document_text.hpp"
+#include "storage/operation/operation_context.hpp"
 #include "storage/transaction/recovery_unit.hpp"
 
 namespace troupe::storage {
@@ -80,12 +81,13 @@ Status IndexAccess::insertOne(Cursor& cursor, const IndexKey& key, const RecordI
     Status status = cursor.insert(key.key, value.append(key.typeBits));
     return status == ErrorCode::kDuplicateKey ? duplicateKeyError(key) : status;
   }
-  if ((spec_.unique || spec_.prepareUnique) && options.checkUnique) {
+  if (options.checkUnique && (spec_.unique || (spec_.prepareUnique && options.isNew))) {
     // Two transactions that add one key for different records write different rows: the bare key makes them meet.
     TROUPE_TRY(cursor.put(key.key, {}));
     TROUPE_TRY(cursor.remove(key.key));
     TROUPE_ASSIGN(const bool held, heldByOther(cursor, key.key, id));
-    if (held) return duplicateKeyError(key);
+    if (held && !options.suspects) return duplicateKeyError(key);
+    if (held) options.suspects->note(key);
   }
   return cursor.put(rowKey(key.key, id), key.typeBits);
 }
@@ -117,7 +119,7 @@ StatusWith<bool> IndexAccess::heldByOther(Cursor& cursor, std::string_view key, 
 StatusWith<bool> IndexAccess::insertForBuild(RecoveryUnit& unit, const IndexKey& key, const RecordId& id) const {
   TROUPE_ASSIGN(auto cursor, unit.writeCursor(table_));
   bool alone = true;
-  if (spec_.unique || spec_.prepareUnique) {
+  if (spec_.unique) {
     TROUPE_TRY(cursor->put(key.key, {}));
     TROUPE_TRY(cursor->remove(key.key));
     TROUPE_ASSIGN(const bool held, heldByOther(*cursor, key.key, id));
@@ -146,6 +148,30 @@ StatusWith<bool> IndexAccess::hasDuplicate(RecoveryUnit& unit, std::string_view 
   TROUPE_ASSIGN(const bool first, rows.seek(key, true));
   if (!first) return false;
   return rows.next();
+}
+
+StatusWith<std::optional<IndexKey>> IndexAccess::firstDuplicate(
+    RecoveryUnit& unit, const std::optional<std::vector<IndexKey>>& among) const {
+  const auto mayGoOn = [&] {  // the operation's waiter minds its time
+    return unit.operation() ? unit.operation()->checkForInterrupt({}) : Status::OK();
+  };
+  if (among) {
+    for (const IndexKey& key : *among) {
+      TROUPE_TRY(mayGoOn());
+      TROUPE_ASSIGN(const bool duplicate, hasDuplicate(unit, key.key));
+      if (duplicate) return std::optional(key);
+    }
+    return std::optional<IndexKey>();
+  }
+  TROUPE_ASSIGN(auto rows, cursor(unit));
+  std::string last;
+  for (bool isFirst = true;; isFirst = false) {
+    TROUPE_TRY(mayGoOn());
+    TROUPE_ASSIGN(const bool found, rows.next());
+    if (!found) return std::optional<IndexKey>();
+    if (!isFirst && rows.key() == last) return std::optional(IndexKey{last, std::string(rows.typeBits())});
+    last = rows.key();
+  }
 }
 
 StatusWith<bool> IndexAccess::removeRow(RecoveryUnit& unit, std::string_view key, const RecordId& id) const {

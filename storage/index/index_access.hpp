@@ -7,6 +7,7 @@
 #include "storage/index/index_cursor.hpp"
 #include "storage/index/index_spec.hpp"
 #include "storage/index/key_generator.hpp"
+#include "storage/index/suspected_keys.hpp"
 
 namespace troupe::storage {
 
@@ -22,6 +23,10 @@ class IndexAccess {
   struct WriteOptions {
     bool checkUnique = true;  ///< refuse a second record with the same key in a unique index
     bool building = false;  ///< an index build is scanning: removals leave a mark that makes its stale inserts conflict
+    /// What is written is new to the collection. Otherwise documents that it holds are indexed again: `prepareUnique`
+    /// refuses new duplicates alone (IDX-003).
+    bool isNew = true;
+    SuspectedKeys* suspects = nullptr;  ///< of a unique index: a second record is noted here, and not refused
   };
   /// Adds keys of a record. Errors: DuplicateKey (11000, with keyPattern and keyValue), WriteConflict.
   Status insertKeys(RecoveryUnit& unit, const KeySet& keys, const RecordId& id, const WriteOptions& options) const;
@@ -31,10 +36,12 @@ class IndexAccess {
                     const WriteOptions& options) const;
 
   /// Adds a key without any check, as an index build does; false when a unique index holds it for another record
-  /// already (the key is added nevertheless, and must be checked again with `hasDuplicate`).
+  /// already (the key is added nevertheless, and must be checked again with `firstDuplicate`).
   StatusWith<bool> insertForBuild(RecoveryUnit& unit, const IndexKey& key, const RecordId& id) const;
-  /// Whether more than one record has the key.
-  StatusWith<bool> hasDuplicate(RecoveryUnit& unit, std::string_view key) const;
+  /// The first key that more than one record has, among these or (nothing) all of the index. Errors: also that of a
+  /// kill of the unit's operation.
+  StatusWith<std::optional<IndexKey>> firstDuplicate(RecoveryUnit& unit,
+                                                     const std::optional<std::vector<IndexKey>>& among) const;
   /// The row of a key, whose bytes are appended to `row`, and its value to `value`: for rows that are made in bulk.
   void appendRow(const IndexKey& key, const RecordId& id, std::string& row, std::string& value) const;
   /// Adds one exact row (repair).
@@ -55,6 +62,8 @@ class IndexAccess {
   const bson::Collator* collator() const { return collator_.get(); }
 
  private:
+  /// Whether more than one record has the key.
+  StatusWith<bool> hasDuplicate(RecoveryUnit& unit, std::string_view key) const;
   Status insertOne(Cursor& cursor, const IndexKey& key, const RecordId& id, const WriteOptions& options) const;
   Status removeOne(Cursor& cursor, const IndexKey& key, const RecordId& id, const WriteOptions& options) const;
   StatusWith<bool> heldByOther(Cursor& cursor, std::string_view key, const RecordId& id) const;

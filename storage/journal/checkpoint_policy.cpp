@@ -2,7 +2,12 @@
 
 namespace troupe::storage {
 
+namespace {
+constexpr auto kRetryAfter = std::chrono::seconds(5);
+}
+
 CheckpointPolicy::Decision CheckpointPolicy::decide(Clock::time_point now, const State& state) const {
+  if (notBefore_ && now < *notBefore_) return Decision::kNotYet;
   const std::optional<Clock::time_point> due = nextDue();
   const bool isFirst = kind(state) == Decision::kStable && state.lastStable == Timestamp{};
   if (!isFirst && !requested_ && (!due || now < *due)) return Decision::kNotYet;
@@ -35,6 +40,12 @@ void CheckpointPolicy::done(Clock::time_point now, Decision decision) {
   if (decision == Decision::kNotYet) return;
   last_ = now;
   requested_ = false;
+  notBefore_.reset();
+}
+
+void CheckpointPolicy::failed(Clock::time_point now) {
+  notBefore_ = now + kRetryAfter;
+  requested_ = true;
 }
 
 std::optional<CheckpointPolicy::Clock::time_point> CheckpointPolicy::nextDue() const {

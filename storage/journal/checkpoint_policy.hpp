@@ -48,6 +48,9 @@ class CheckpointPolicy {
   Decision decide(Clock::time_point now, const State& state) const;
   /// A skip counts as done: the next one is due an interval later.
   void done(Clock::time_point now, Decision decision);
+  /// One that was due could not be taken, and is due again some seconds later, whatever the interval: who asked for it
+  /// still waits.
+  void failed(Clock::time_point now);
   /// When to ask next; nothing when only a request can make one due.
   std::optional<Clock::time_point> nextDue() const;
   void setInterval(std::chrono::seconds interval) { interval_ = interval; }
@@ -56,6 +59,7 @@ class CheckpointPolicy {
   std::chrono::seconds interval_;
   Clock::time_point last_;
   bool requested_ = false;
+  std::optional<Clock::time_point> notBefore_;  ///< after a failure
 };
 
 }  // namespace troupe::storage

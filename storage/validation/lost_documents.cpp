@@ -21,7 +21,7 @@ Status indexRecord(RecoveryUnit& unit, const Collection& collection, const Index
   KeySet keys;
   if (!index.access->generator().generate(document, keys).isOK()) return {};  // validation names it
   if (keys.multikey) TROUPE_TRY(collection.noteMultikey(unit, index, keys));
-  const Status written = index.access->insertKeys(unit, keys, id, {.checkUnique = true, .building = false});
+  const Status written = index.access->insertKeys(unit, keys, id, {.isNew = false});
   return written == ErrorCode::kDuplicateKey ? Status::OK() : written;
 }
 

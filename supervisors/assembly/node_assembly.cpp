@@ -207,6 +207,7 @@ Status NodeAssembly::Parts::openStorage() {
     hooks.observers.insert(hooks.observers.end(), {&signingKeys, &settings, &sessionCatalog, &oplogWriter});
   TROUPE_ASSIGN(unloggedChanges, guardLeftData(*engine, parameters, replicated != nullptr, damagedTables));
   if (unloggedChanges) hooks.observers.push_back(unloggedChanges.get());
+  hooks.journaled = options.journal;
   hooks.replicated = options.replicated;
   hooks.repair = options.repair;
   hooks.keepUnreferenced = std::ranges::any_of(damagedTables, storage::DurableCatalog::isIdent);

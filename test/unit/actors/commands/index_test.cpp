@@ -251,6 +251,26 @@ TEST_F(IndexTest, TheConversionToUniqueCanBeTriedAndGivenUp) {
   EXPECT_TRUE(answers(R"({"insert": "c", "documents": [{"_id": 50, "x": 1}]})", R"({"n": 1})"));
 }
 
+TEST_F(IndexTest, PreparedToBecomeUniqueKeepsTheDuplicatesThatItHas) {
+  ASSERT_TRUE(
+      succeeds(R"({"insert": "c", "documents": [{"_id": 1, "x": 1}, {"_id": 2, "x": 1}, {"_id": 3, "x": 2}]})"));
+  ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": 1}, "name": "x_1"}]})"));
+  ASSERT_TRUE(succeeds(R"({"collMod": "c", "index": {"name": "x_1", "prepareUnique": true}})"));
+  const auto holdsAll = [&](const char* db) {
+    EXPECT_TRUE(answers(R"({"count": "c", "query": {"x": 1}, "hint": "x_1"})", R"({"n": 2})", db));
+    EXPECT_TRUE(answers(R"({"validate": "c"})", R"({"valid": true})", db));
+    EXPECT_TRUE(
+        answers(R"({"insert": "c", "documents": [{"_id": 50, "x": 2}]})", R"({"writeErrors": [{"code": 11000}]})", db));
+  };
+  EXPECT_TRUE(succeeds(R"({"reIndex": "c"})"));
+  holdsAll("test");
+  EXPECT_TRUE(succeeds(R"({"renameCollection": "test.c", "to": "far.c"})", "admin"));
+  holdsAll("far");
+  EXPECT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"x": -1}, "name": "y", "prepareUnique": true}]})",
+                       "far"));
+  holdsAll("far");
+}
+
 TEST_F(IndexTest, ThatAreMultikeyYieldEachDocumentOnce) {
   ASSERT_TRUE(succeeds(R"({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a_1"}]})"));
   ASSERT_TRUE(succeeds(R"({"insert": "c", "documents": [{"_id": 1, "a": [1, 2, 3]}, {"_id": 2, "a": 2}]})"));

@@ -128,6 +128,26 @@ TEST_F(OutputTest, ATargetThatChangesMeanwhileIsNotReplaced) {
   EXPECT_EQ(temporaries(), Lines{});
 }
 
+TEST_F(OutputTest, AnOutTakesNoIndexOverThatIsBeingBuilt) {
+  const auto failPoint = [](const std::string& mode) {
+    return R"({"configureFailPoint": "hangIndexBuild", "mode": ")" + mode + R"(", "data": {"phase": "committing"}})";
+  };
+  ASSERT_TRUE(succeeds(R"({"insert": "t", "documents": [{"_id": 1, "y": 1}, {"_id": 2, "y": 1}]})"));
+  ASSERT_TRUE(succeeds(failPoint("alwaysOn"), "admin"));
+  const auto build =
+      server.begin(parse(R"({"createIndexes": "t", "indexes": [{"key": {"y": 1}, "name": "y_1", "unique": true}]})"),
+                   "test", server.connect());
+  server.node.advance(200ms);
+  ASSERT_FALSE(build->done);
+  EXPECT_TRUE(succeeds(pipeline(R"({"$set": {"y": 7}}, {"$out": "t"})"))) << "three documents with one key";
+  EXPECT_TRUE(answers(R"({"listIndexes": "t"})", R"({"cursor": {"firstBatch": [{"name": "_id_"}]}})"));
+  ASSERT_TRUE(succeeds(failPoint("off"), "admin"));
+  server.node.advance(1s);
+  ASSERT_TRUE(build->done);
+  EXPECT_EQ(build->takeReply()["code"].toInt64(), static_cast<int>(ErrorCode::kIndexBuildAborted));
+  EXPECT_EQ(batch(R"({"find": "t"})").size(), 3u);
+}
+
 TEST_F(OutputTest, AKilledOutLeavesNothing) {
   fill("t", 1);
   const auto out = held(pipeline(R"({"$out": "t"})"));

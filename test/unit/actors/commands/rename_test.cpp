@@ -1,5 +1,6 @@
 // renameCollection into another database, and with UUIDs.
 #include "storage/catalog/collection.hpp"
+#include "storage/catalog/index_builder.hpp"
 #include "storage/catalog/write_observer.hpp"
 #include "test/unit/actors/commands/command_fixture.hpp"
 
@@ -30,6 +31,22 @@ TEST_F(RenameTest, IntoAnotherDatabaseReplacesOnlyWhenAskedTo) {
   EXPECT_TRUE(answers(R"({"count": "c"})", R"({"n": 3})"));
   EXPECT_TRUE(succeeds(R"({"renameCollection": "test.c", "to": "far.d", "dropTarget": true})", "admin"));
   EXPECT_TRUE(answers(R"({"count": "d"})", R"({"n": 3})", "far"));
+}
+
+TEST_F(RenameTest, IntoAnotherDatabaseTakesNoIndexOverThatIsBeingBuilt) {
+  fill("c", 3);
+  storage::OperationContext operation({.sessions = server.storageSessions});
+  const auto spec = storage::parseIndexSpec(R"({"key": {"x": 1}, "name": "x_1"})"_json);
+  storage::IndexBuilder build(*server.catalog, storage::Namespace("test", "c"), {*spec});
+  ASSERT_TRUE(build.start(operation.recoveryUnit()).isOK());
+  operation.recoveryUnit().releaseSession();
+  constexpr const char* kRename = R"({"renameCollection": "test.c", "to": "far.d"})";
+  EXPECT_EQ(code(kRename, "admin"), static_cast<int>(ErrorCode::kBackgroundOperationInProgressForNamespace));
+  EXPECT_TRUE(answers(R"({"listCollections": 1})", R"({"cursor": {"firstBatch": []}})", "far"));
+  ASSERT_TRUE(build.abort(operation.recoveryUnit()).isOK());
+  operation.recoveryUnit().releaseSession();
+  EXPECT_TRUE(succeeds(kRename, "admin"));
+  EXPECT_TRUE(answers(R"({"collStats": "d"})", R"({"count": 3, "nindexes": 1})", "far"));
 }
 
 TEST_F(RenameTest, ChecksTheUuidOfItsSource) {

@@ -170,14 +170,32 @@ TEST_F(MemberCheckpointerTest, FsyncTakesAStableOneToo) {
   EXPECT_EQ(documentsAfterAKill(), 1);
 }
 
-TEST_F(CheckpointerTest, FailsWithTheDiskAndIsStartedAgain) {
+TEST_F(CheckpointerTest, OneThatFailsIsTriedAgainAfterSeconds) {
   insert(1);
   fault = {ErrorCode::kOutOfDiskSpace, "the disk is full"};
-  server.node.advance(61s);
+  server.node.advance(62s);
+  EXPECT_EQ(checkpoints, 1);
+  server.node.advance(6s);
+  EXPECT_EQ(checkpoints, 2);
   const auto row = server.node.registry().row(supervisors::kCheckpointerPath);
   ASSERT_TRUE(row.has_value());
-  EXPECT_EQ(row->restarts, 1);
-  EXPECT_NE(row->lastError.find("the disk is full"), std::string::npos) << row->lastError;
+  EXPECT_EQ(row->restarts, 0) << "that would take the other actors of storage with it";
+  fault = Status::OK();
+  server.node.advance(6s);
+  EXPECT_EQ(checkpoints, 3);
+  server.node.advance(50s);
+  EXPECT_EQ(checkpoints, 3) << "that one was taken";
+}
+
+TEST_F(CheckpointerTest, OneThatWasAskedForIsNotForgottenWithAFailure) {
+  server.parameters.syncPeriodSeconds = 0;
+  fault = {ErrorCode::kOutOfDiskSpace, "the disk is full"};
+  server.node.tell(checkpointer, local(CheckpointNow{}));
+  server.node.run();
+  EXPECT_EQ(checkpoints, 1);
+  fault = Status::OK();
+  server.node.advance(7s);
+  EXPECT_EQ(checkpoints, 2);
 }
 
 }  // namespace troupe::maintenance

@@ -51,6 +51,7 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
     hooks.random = [this] { return ++random; };
     hooks.nowMillis = [] { return 1'700'000'000'000; };
     hooks.observers = observers;
+    hooks.journaled = journaled;
     hooks.replicated = replicated && !tablesAreLogged;
     hooks.warn = [this](const std::string& text) { warnings.push_back(text); };
     hooks.makeFilter = [this](bson::View expression, const bson::Collator*) -> StatusWith<DocumentFilter> {
@@ -136,6 +137,7 @@ class CatalogFixture : public ::testing::TestWithParam<StorageUnderTest> {
   std::vector<std::string> warnings;
   std::vector<WriteObserver*> observers;  ///< from the next `restart` on
   bool replicated = false;                ///< the node's role from the next `restart` on
+  bool journaled = true;                  ///< the engine has a log (same)
   bool tablesAreLogged = false;           ///< also those of a member, whose log is then not replayed (same)
   std::function<void()> onFilter;         ///< called for each document that a partial index may hold, before its keys
   uint64_t random = 1;

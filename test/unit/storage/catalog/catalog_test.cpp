@@ -134,6 +134,30 @@ TEST_P(CatalogTest, SurvivesACrashWithWhatWasFlushed) {
   EXPECT_TRUE(insert(R"({"_id": 2})"_json).isOK());
 }
 
+TEST_P(CatalogTest, TakesACheckpointAlsoWhereSizesCannotBeWritten) {
+  create();
+  ASSERT_TRUE(insert(R"({"_id": 1})"_json).isOK());
+  unit->releaseSession();
+  const bson::Uuid doubted = current()->uuid();
+  ASSERT_TRUE(catalog->sizes().doubt({doubted}).isOK());
+  {
+    const auto table = harness->engine().openTable(SizeStorer::kIdent);
+    ASSERT_TRUE(table.isOK());
+    Transaction other(harness->engine(), *table);  // its write stands in the way
+    other.put(current()->ident(), "another");
+    EXPECT_FALSE(catalog->flush().isOK());
+    const int64_t before = harness->engine().statistics().checkpoints;
+    EXPECT_TRUE(catalog->checkpoint({}).isOK());
+    EXPECT_GT(harness->engine().statistics().checkpoints, before);
+    EXPECT_THAT(warnings, ::testing::Contains(::testing::HasSubstr("the sizes of collections")));
+  }
+  EXPECT_TRUE(catalog->sizes().doubted().contains(doubted)) << "nothing has been counted";
+  ASSERT_TRUE(catalog->checkpoint({}).isOK());
+  crash();
+  EXPECT_EQ(current()->records().count(), 1) << "it was still to be written";
+  EXPECT_TRUE(catalog->sizes().doubted().contains(doubted));
+}
+
 TROUPE_ON_BOTH_ENGINES(CatalogTest);
 
 /// A kill leaves counters that are older, or newer, than the data; an insert removes by them.

@@ -84,7 +84,8 @@ inline std::unique_ptr<TemporaryDirectory> frozenCopy(const std::string& path) {
 class WiredTigerHarness final : public EngineHarness {
  public:
   WiredTigerHarness() : WiredTigerHarness(std::make_unique<TemporaryDirectory>()) {}
-  explicit WiredTigerHarness(std::unique_ptr<TemporaryDirectory> directory) : directory_(std::move(directory)) {
+  explicit WiredTigerHarness(std::unique_ptr<TemporaryDirectory> directory, bool journal = true)
+      : directory_(std::move(directory)), journal_(journal) {
     open();
   }
   Engine& engine() override { return *engine_; }
@@ -101,7 +102,7 @@ class WiredTigerHarness final : public EngineHarness {
     open();
   }
   std::unique_ptr<EngineHarness> afterACrash() override {
-    return std::make_unique<WiredTigerHarness>(frozenCopy(directory_->path()));
+    return std::make_unique<WiredTigerHarness>(frozenCopy(directory_->path()), journal_);
   }
   std::unique_ptr<EngineHarness> restore(const Backup& backup) override {
     auto copy = std::make_unique<TemporaryDirectory>();
@@ -115,11 +116,14 @@ class WiredTigerHarness final : public EngineHarness {
 
  private:
   void open() {
-    auto opened = openWiredTiger(testOptions(directory_->path()));
+    WiredTigerOptions options = testOptions(directory_->path());
+    options.journalEnabled = journal_;
+    auto opened = openWiredTiger(options);
     ASSERT_TRUE(opened.isOK()) << opened.status().toString();
     engine_ = std::move(opened).value();
   }
   std::unique_ptr<TemporaryDirectory> directory_;
+  const bool journal_;
   std::unique_ptr<Engine> engine_;
 };
 

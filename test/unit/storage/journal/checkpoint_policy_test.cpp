@@ -47,6 +47,22 @@ TEST(CheckpointPolicy, AnIdleNodeSkips) {
   EXPECT_EQ(policy.decide(kStart + 61s, standalone(true)), Decision::kNotYet);
 }
 
+TEST(CheckpointPolicy, AFailedOneIsDueAgainAfterSeconds) {
+  for (const auto interval : {60s, 0s}) {
+    CheckpointPolicy policy(interval, kStart);
+    policy.request();
+    policy.failed(kStart + 60s);
+    EXPECT_EQ(policy.decide(kStart + 64s, standalone()), Decision::kNotYet);
+    policy.request();
+    EXPECT_EQ(policy.decide(kStart + 64s, standalone()), Decision::kNotYet);
+    EXPECT_EQ(policy.decide(kStart + 65s, standalone(false)), Decision::kFull);
+    policy.done(kStart + 65s, Decision::kFull);
+    EXPECT_EQ(policy.decide(kStart + 66s, standalone()), Decision::kNotYet);
+    policy.request();
+    EXPECT_EQ(policy.decide(kStart + 66s, standalone()), Decision::kFull);
+  }
+}
+
 TEST(CheckpointPolicy, IntervalZeroMeansOnlyOnRequest) {
   CheckpointPolicy policy(0s, kStart);
   EXPECT_EQ(policy.decide(kStart + 1000h, standalone()), Decision::kNotYet);
