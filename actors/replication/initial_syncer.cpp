@@ -13,6 +13,7 @@
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/oplog_batches.hpp"
 #include "storage/oplog/oplog_collection.hpp"
+#include "storage/oplog/oplog_replay.hpp"
 
 namespace troupe::replication {
 
@@ -36,16 +37,7 @@ machines::Loaded<InitialSync::Document> readMark(const machines::CollectionStore
 
 /// A checkpoint of all that is there, which a start finds as the data of the time `at`.
 std::function<Status()> checkpointAt(storage::Catalog& catalog, bson::Timestamp at) {
-  return [&catalog, at]() -> Status {
-    storage::Engine& engine = catalog.engine();
-    TROUPE_TRY(engine.setStableTimestamp(at));
-    TROUPE_TRY(engine.setOldestTimestamp(at));
-    engine.setInitialDataTimestamp(at);
-    TROUPE_TRY(catalog.flush());
-    TROUPE_ASSIGN(const auto held, engine.checkpoint({.stable = true}));
-    if (held >= at) return Status::OK();
-    return {ErrorCode::kInitialSyncFailure, "the checkpoint does not hold the data that were copied"};
-  };
+  return [&catalog, at] { return storage::beginDataAt(catalog, at); };
 }
 
 /// The copy needs the space of what was dropped. The tables go when a checkpoint holds the drops: a kill before it
@@ -271,13 +263,14 @@ Task<InitialSyncer::Done> InitialSyncer::done(ResetData) {
   isCloned_ = false;
   parts_.status->beginAttempt(source, wallNow());
   note("An attempt begins: all data are dropped", bson::doc("syncSource", source));
-  parts_.storage->catalog.engine().beginCopy();  // checkpoints are full ones (CKP-003)
   {
     // The trimmer counts and truncates the log, the reaper drops tables: nobody is beside the reset.
     auto paused = std::make_shared<Promise<troupe::Done>>();
     auto all = paused->future();
     const storage::ClosedGate gate(parts_.writes->background, [paused] { paused->set(troupe::Done{}); });
     co_await all;
+    parts_.storage->catalog.engine()
+        .beginCopy();  // from here on checkpoints are full ones (CKP-003): none is under way
     TROUPE_CO_TRY(co_await resetData(attempt_));
     parts_.writes->slots.resetTo({});  // else the flusher would wait for entries that have gone
     if (parts_.endOfLog) TROUPE_CO_TRY(parts_.endOfLog->set({}));

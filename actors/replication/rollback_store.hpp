@@ -26,4 +26,8 @@ class RollbackStore final : public machines::StateStore<Rollback::Document> {
   machines::CollectionStore documents_;
 };
 
+/// Moves the stored id by one, durably, and gives the new one: for a start, before any of the node's actors, whose log
+/// may lack what others have read of it. *Blocks.* Errors: DataCorruptionDetected; those of writes.
+StatusWith<int64_t> raiseRollbackId(storage::Catalog& catalog, const storage::OperationServices& services);
+
 }  // namespace troupe::replication

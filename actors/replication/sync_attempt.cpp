@@ -86,7 +86,8 @@ Task<Status> SourcePatience::wait(Status failure) {
   const auto rollbackId = co_await rollbackIdOf(*parts.members, attempt_->source);
   if (attempt_->isAbandoned()) co_return isOver();
   if (rollbackId.isOK() && *rollbackId != attempt_->rollbackId)
-    co_return Status(ErrorCode::kInitialSyncFailure, attempt_->source + " has rolled back since the copy was begun");
+    co_return Status(ErrorCode::kInitialSyncFailure,
+                     attempt_->source + " has rolled back, or was killed, since the copy was begun");
   co_return Status::OK();
 }
 

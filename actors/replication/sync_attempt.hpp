@@ -92,7 +92,7 @@ class SourcePatience {
   /// It has given something.
   void renew() { failedSince_.reset(); }
   /// Waits a moment after `failure` of the source. OK: to be tried again. Else the failure that ends the attempt: it
-  /// does not pass by itself, has lasted too long, or the source has rolled back meanwhile (ISY-005).
+  /// does not pass by itself, has lasted too long, or the source's log may have lost entries meanwhile (ISY-005).
   Task<Status> wait(Status failure);
 
  private:

@@ -78,10 +78,11 @@ struct GiveUp {
 /// Takes a member back to the newest entry that its log shares with another member's (RBK-001 to RBK-018).
 /// docs/protocols/rollback.md tells it as a story.
 ///
-/// The document is the rollback id alone. It moves, durably, before anything is undone: who reads this node's log
-/// twice under one id has read one history. All else is found again: a node that dies before its log is cut has the
-/// log and the data it had, and will diverge again; one that dies later has a log that ends at the common point, and
-/// its start replays that log over the data of the last stable checkpoint, which are older.
+/// The document is the rollback id alone. It moves, durably, before anything is undone, and with a start whose log may
+/// have lost its end: who reads this node's log twice under one id has read one history. All else is found again: a
+/// node that dies before its log is cut has the log and the data it had, and will diverge again; one that dies later
+/// has a log that ends at the common point, and its start replays that log over the data of the last stable checkpoint,
+/// which are older.
 struct Rollback : machines::Machine<Rollback> {
   static constexpr const char* kName = "rollback";
 

@@ -191,14 +191,15 @@ Status Catalog::writeSizes() {
 
 /// Sizes that could not be written stay dirty, and those in doubt stay so (SizeStorer::settle alone ends it). They are
 /// tried again as soon as the checkpoint has freed the cache: until then a kill would leave older ones beside its data.
-/// Whether the data are copied is asked afterwards: those that have got a time meanwhile may have been checkpointed as
-/// of it.
+/// A checkpoint as of a stable time has the rows of what was dropped since, also where a copy was begun beside it: only
+/// a full one, which has no time, lets tables go. Whether data are still copied is asked afterwards: where they have
+/// got a time meanwhile, tables wait for it again.
 Status Catalog::checkpoint(const CheckpointOptions& options) {
   const std::vector<std::string> dropped = reaper_.idents();
   const Status written = writeSizes();
-  TROUPE_TRY(engine_.checkpoint(options).status());
+  TROUPE_ASSIGN(const Timestamp held, engine_.checkpoint(options));
   reaper_.noteCheckpoint(dropped);
-  if (engine_.isCopying()) reaper_.release(dropped);
+  if (held == Timestamp{} && engine_.isCopying()) reaper_.release(dropped);
   if (written.isOK()) return written;
   if (const Status again = writeSizes(); !again.isOK())
     hooks_.warn("the sizes of collections could not be written with a checkpoint: " + again.reason());

@@ -215,8 +215,8 @@ Status EngineImpl::flushLog() {
 
 StatusWith<Timestamp> EngineImpl::checkpoint(const CheckpointOptions& options) {
   TROUPE_TRY(usable());
+  const bool stable = isStable(options);  // what changes while it is being written does not change its kind
   TROUPE_TRY(fault(DiskOperation::kCheckpoint));
-  const bool stable = isStable(options);
   for (auto& [ident, table] : state_->tables) {
     if (table->options.logged) {
       table->imageOf = state_->sequence;

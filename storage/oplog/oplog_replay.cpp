@@ -108,4 +108,15 @@ StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const 
   return done;
 }
 
+Status beginDataAt(Catalog& catalog, bson::Timestamp at) {
+  Engine& engine = catalog.engine();
+  TROUPE_TRY(engine.setStableTimestamp(at));
+  TROUPE_TRY(engine.setOldestTimestamp(at));
+  engine.setInitialDataTimestamp(at);
+  TROUPE_TRY(catalog.flush());
+  TROUPE_ASSIGN(const auto held, engine.checkpoint({.stable = true}));
+  if (held >= at) return Status::OK();
+  return {ErrorCode::kInternalError, "the checkpoint does not hold the data of " + nameOf(at)};
+}
+
 }  // namespace troupe::storage

@@ -26,4 +26,10 @@ struct Replayed {
 StatusWith<Replayed> replayOplog(Catalog& catalog, const OplogStore& log, const OperationServices& services,
                                  bson::Timestamp after, const std::function<void(const Replayed&)>& progress = {});
 
+/// The data are those of the time `at`, and of none before: they become stable and consistent at it, nobody reads them
+/// as of an earlier one, and a checkpoint holds them, from which a start goes on. For data that a log was carried out
+/// over which may have been later than its first entries. *Blocks.* Errors: those of the engine; InternalError, when
+/// the checkpoint is not of that time.
+Status beginDataAt(Catalog& catalog, bson::Timestamp at);
+
 }  // namespace troupe::storage

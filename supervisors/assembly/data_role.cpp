@@ -159,7 +159,7 @@ Task<Status> DataRole::noteBeginning() {
   storage::OperationContext operation(server_.operations);
   CollectionWriter writer(server_.writes, operation);
   co_return co_await writer.note(
-      bson::doc("msg", complete ? "initiating set" : "initiating set over data that are not in this log"));
+      bson::doc("msg", complete ? kWholeLogBegins : "initiating set over data that are not in this log"));
 }
 
 /// A primary that cannot write, the cache being full, say, tries for as long as it leads: its followers see it and

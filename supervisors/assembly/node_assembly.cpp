@@ -228,23 +228,27 @@ Status NodeAssembly::Parts::openOplog() {
   TROUPE_ASSIGN(const auto shown, storage::showOplog(*catalog, options.oplog));
   takeSizeOfLog(*oplog, *shown, log);
   oplogWriter.attach(*oplog);
+  DataFound found = DataFound::kNotWhole;
   if (options.replicated) {
     TROUPE_ASSIGN(endOfLog, storage::TruncateAfterPoint::open(*catalog));
     TROUPE_TRY(replication::takeUpBuildIndexes(*catalog, {.sessions = *storageSessions}));
     TROUPE_ASSIGN(lacksData, replication::hasInitialSyncMark(*catalog, {.sessions = *storageSessions}));
+    TROUPE_TRY(noteLostEnd(*catalog, endOfLog->get(), *storageSessions, log));
     if (lacksData) {
       replicated->visibility.reset({});  // data and log are of an initial sync that has not ended: it begins anew
     } else {
       TROUPE_TRY(cutBehindHoles(*catalog, *oplog, endOfLog->get(), *storageSessions, log));
+      TROUPE_ASSIGN(found, findData(*catalog, *oplog, *storageSessions));
       TROUPE_TRY(replayOplog());
     }
     TROUPE_TRY(endOfLog->set(replicated->visibility.get()));  // before any write may leave a hole behind
   }
   replicated->slots.resetTo(replicated->visibility.get());
+  replicated->slots.advanceTo(engine->recoveryTimestamp());  // storage takes none before it: a log may be a new one
   history =
       std::make_unique<replication::KeptHistory>(*catalog, parameters.minSnapshotHistoryWindowInSeconds, *environment);
   progress->onStable([this](const OpTime& stable) { history->setStable(stable); });
-  TROUPE_TRY(startTimes(*catalog, *oplog, *storageSessions, *progress, lacksData));
+  TROUPE_TRY(startTimes(*catalog, *oplog, *storageSessions, *progress, found));
   cappedWaiters.followOplog(replicated->visibility, shown->uuid(), *progress);
   return Status::OK();
 }

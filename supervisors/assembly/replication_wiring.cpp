@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "actors/kernel/node.hpp"
+#include "actors/replication/rollback_store.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/oplog_collection.hpp"
+#include "storage/oplog/oplog_replay.hpp"
 #include "storage/oplog/oplog_store.hpp"
 #include "storage/oplog/replicated_writes.hpp"
 #include "storage/oplog/touched_collections.hpp"
@@ -36,6 +38,14 @@ struct WithdrawnAtTheEnd {
   const replication::ReplicationProgress::WaiterId id;
   ~WithdrawnAtTheEnd() { progress.withdraw(id); }
 };
+
+template <class Kind>
+bool holdsAny(const storage::Catalog& catalog, const Kind& isOfKind) {
+  const auto snapshot = catalog.snapshot();
+  return std::ranges::any_of(snapshot->databases(), [&](const std::string& database) {
+    return std::ranges::any_of(snapshot->collections(database), isOfKind);
+  });
+}
 
 Task<Status> awaitMajority(server::ServerContext& server) {
   storage::ReplicatedWrites& writes = *server.operations.replicated;
@@ -73,12 +83,8 @@ std::function<replication::Candidates()> sourceCandidates(server::ServerContext&
 }
 
 bool holdsReplicatedData(const storage::Catalog& catalog) {
-  const auto isData = [](const storage::CollectionPtr& each) {
+  return holdsAny(catalog, [](const storage::CollectionPtr& each) {
     return each->ns().isReplicated() && each->ns().toString() != "config.system.sessions";
-  };
-  const auto snapshot = catalog.snapshot();
-  return std::ranges::any_of(snapshot->databases(), [&](const std::string& database) {
-    return std::ranges::any_of(snapshot->collections(database), isData);
   });
 }
 
@@ -131,6 +137,8 @@ StatusWith<std::unique_ptr<storage::UnloggedChanges>> guardLeftData(storage::Eng
   if (!haveOthers && !lostLog) return std::unique_ptr<storage::UnloggedChanges>();
   parameters.ttlMonitorEnabled = false;
   parameters.disableLogicalSessionCacheRefresh = true;
+  // Each checkpoint is as of that time: what is not replicated has no times, and is in it all the same.
+  engine.setInitialDataTimestamp(engine.recoveryTimestamp());
   TROUPE_ASSIGN(auto changes, storage::UnloggedChanges::open(engine));
   TROUPE_TRY(changes->noteRepair(engine, damaged));
   return changes;
@@ -147,17 +155,47 @@ Status cutBehindHoles(storage::Catalog& catalog, storage::OplogStore& oplog, bso
   return oplog.cutAfter(operation.recoveryUnit(), end);
 }
 
+Status noteLostEnd(storage::Catalog& catalog, bson::Timestamp endOfLog, storage::SessionPool& sessions, log::Log& log) {
+  if (endOfLog == bson::Timestamp{}) return Status::OK();
+  TROUPE_ASSIGN(const int64_t id, replication::raiseRollbackId(catalog, {.sessions = sessions}));
+  log.info(log::Component::kRecovery, 7412002, "main",
+           "This member was not stopped in order, and its log may have lost its end: the rollback id moves",
+           bson::doc("rollbackId", id));
+  return Status::OK();
+}
+
+StatusWith<DataFound> findData(storage::Catalog& catalog, const storage::OplogStore& oplog,
+                               storage::SessionPool& sessions) {
+  storage::OperationContext operation({.sessions = sessions}, storage::OperationOrigin::kApplier);
+  TROUPE_ASSIGN(auto cursor, oplog.cursor(operation.recoveryUnit()));
+  TROUPE_ASSIGN(const bool hasEntries, cursor.next());
+  if (!hasEntries) return DataFound::kBesideNoLog;
+  if (catalog.engine().recoveryTimestamp() != bson::Timestamp{}) return DataFound::kOfRecoveryTime;
+  const auto isReplicated = [](const storage::CollectionPtr& each) { return each->ns().isReplicated(); };
+  const bool isWhole = cursor.entry().at("o.msg").toStringOr() == kWholeLogBegins;
+  return isWhole && !holdsAny(catalog, isReplicated) ? DataFound::kOlderThanLog : DataFound::kOfUnknownTime;
+}
+
 Status startTimes(storage::Catalog& catalog, const storage::OplogStore& oplog, storage::SessionPool& sessions,
-                  replication::ReplicationProgress& progress, bool lacksData) {
-  if (lacksData) {
-    progress.resetTo({});
-    return Status::OK();
+                  replication::ReplicationProgress& progress, DataFound found) {
+  storage::Engine& engine = catalog.engine();
+  OpTime end;
+  if (found != DataFound::kNotWhole) {
+    storage::OperationContext operation({.sessions = sessions});
+    TROUPE_ASSIGN(end, storage::lastLogged(catalog, operation.recoveryUnit()));
   }
-  storage::OperationContext operation({.sessions = sessions});
-  TROUPE_ASSIGN(const OpTime end, storage::lastLogged(catalog, operation.recoveryUnit()));
   progress.resetTo(end);
-  catalog.engine().setInitialDataTimestamp(catalog.engine().recoveryTimestamp());
-  return beginHistory(catalog.engine(), oplog, sessions);
+  switch (found) {
+    case DataFound::kNotWhole: return Status::OK();
+    case DataFound::kOfRecoveryTime: engine.setInitialDataTimestamp(engine.recoveryTimestamp()); return Status::OK();
+    case DataFound::kOlderThanLog: return beginHistory(engine, oplog, sessions);
+    case DataFound::kOfUnknownTime:
+      return end == OpTime{} ? Status::OK() : storage::beginDataAt(catalog, end.timestamp);
+    case DataFound::kBesideNoLog: break;
+  }
+  // A node that has left its set: the next log begins later than that time, and no entry leads there from it.
+  if (engine.recoveryTimestamp() == bson::Timestamp{}) return Status::OK();
+  return engine.checkpoint({.stable = false}).status();
 }
 
 }  // namespace troupe::supervisors

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "actors/replication/flow_control.hpp"
 #include "actors/replication/progress_reporter.hpp"
@@ -29,8 +30,12 @@ replication::ProgressReporter::Parts wireProgress(server::ServerContext& server)
 /// Flow control, whose state the context has.
 replication::FlowControl::Parts wireFlowControl(server::ServerContext& server);
 
+/// What the first entry of a log says in which all data of its set are.
+inline constexpr std::string_view kWholeLogBegins = "initiating set";
+
 /// The data of this node begin with the first entry of its log, which all members have and none ever undoes: from that
 /// time on they are consistent, and a rollback has a time to go back to (CKP-002). Once; later calls change nothing.
+/// Only for data that were older than that entry when the log was begun, or replayed.
 Status beginHistory(storage::Engine& engine, const storage::OplogStore& oplog, storage::SessionPool& sessions);
 
 /// The log has the size it was made with, or was given since by replSetResizeOplog, whatever is configured by now.
@@ -38,8 +43,9 @@ void takeSizeOfLog(storage::OplogStore& oplog, const storage::Collection& shown,
 
 /// A member's directory keeps the data of its set, or says that it does not: `isMember`, the directory is refused if
 /// they were changed without the set (UnloggedChanges::checkNone). Of a node that stands alone over such data: what is
-/// to hear of its changes, and from now on the node changes nothing by itself (expiry, records of sessions); null over
-/// data of its own. `damaged`: what a repair has found. *Blocks.*
+/// to hear of its changes, and from now on the node changes nothing by itself (expiry, records of sessions), and its
+/// checkpoints keep the time that its data are of; null over data of its own. `damaged`: what a repair has found.
+/// *Blocks.*
 StatusWith<std::unique_ptr<storage::UnloggedChanges>> guardLeftData(storage::Engine& engine,
                                                                     server::Parameters& parameters, bool isMember,
                                                                     const std::set<std::string>& damaged);
@@ -49,10 +55,26 @@ StatusWith<std::unique_ptr<storage::UnloggedChanges>> guardLeftData(storage::Eng
 Status cutBehindHoles(storage::Catalog& catalog, storage::OplogStore& oplog, bson::Timestamp end,
                       storage::SessionPool& sessions, log::Log& log);
 
-/// The times of a member at its start: its data are those at the end of its log, and consistent from the stable time on
-/// that was recovered, or else from the beginning of the log. `lacksData`: an initial sync has not ended, and there are
-/// no times.
+/// Before that: where the last life was not stopped in order (`endOfLog`, the truncate-after point, is not zero),
+/// entries that others have read may be missing in this log. The rollback id moves, durably (RBK-005).
+Status noteLostEnd(storage::Catalog& catalog, bson::Timestamp endOfLog, storage::SessionPool& sessions, log::Log& log);
+
+/// What a start has found of replicated data, before it has carried out the log over them.
+enum class DataFound {
+  kNotWhole,        ///< an initial sync has not ended
+  kBesideNoLog,     ///< a new node, or one that stood alone
+  kOfRecoveryTime,  ///< those of a stable checkpoint
+  kOlderThanLog,    ///< none, and a log that begins with its set: of a founder or its followers, just begun
+  kOfUnknownTime,   ///< those of a full checkpoint, which may be later than entries of the log
+};
+StatusWith<DataFound> findData(storage::Catalog& catalog, const storage::OplogStore& oplog,
+                               storage::SessionPool& sessions);
+
+/// The times of a member at its start, when its log has been carried out: its data are those at the end of it. They are
+/// consistent from the recovery time on, or from the beginning of the log where they were older. Data of an unknown
+/// time are not consistent before that end, and are in a checkpoint of it before anything is served: as of the log's
+/// beginning they would be later than what they are said to be, and the next replay would not fit. *Blocks.*
 Status startTimes(storage::Catalog& catalog, const storage::OplogStore& oplog, storage::SessionPool& sessions,
-                  replication::ReplicationProgress& progress, bool lacksData);
+                  replication::ReplicationProgress& progress, DataFound found);
 
 }  // namespace troupe::supervisors

@@ -227,27 +227,46 @@ class InitialSync(unittest.TestCase):
             self.assertNotIn(b"getMore\0", asked)
             self.assertLess(len(asked), 1_000_000, "the copy came from there")
 
+    def break_off(self, group, documents, end):
+        """A new member has copied a part of the documents when its source is `end`ed, and started again. Gives the member."""
+        source = group.initiate()
+        with source.client() as client:
+            for first in range(0, documents, 20):  # 100 MB, of which 16 are sent ahead
+                client.app.items.insert_many([{"_id": i, "text": "x" * 500_000} for i in range(first, first + 20)])
+        source.distance.seconds = 0.1
+        member = self.add(group)
+
+        def copied():
+            return member.copying().get("databases", {}).get("app", {}).get("app.items", {}).get("documentsCopied", 0)
+        self.assertTrue(eventually(lambda: copied() >= documents // 4), member.log_tail(40))
+        source.distance.seconds = 5 * SLOWNESS  # a stop takes a moment, in which it sends no more than the member was ready to take
+        end(source)
+        self.assertLess(copied(), documents)
+        source.distance.seconds = 0
+        source.start()
+        group.have_data(60)
+        self.assert_same(group)
+        return member
+
     def test_a_copy_goes_on_where_its_source_broke_off(self):
         documents = 200
         with Set(1, kind=DistantMember) as group:
-            source = group.initiate()
-            with source.client() as client:
-                for first in range(0, documents, 20):  # 100 MB, of which 16 are sent ahead
-                    client.app.items.insert_many([{"_id": i, "text": "x" * 500_000} for i in range(first, first + 20)])
-            source.distance.seconds = 0.1
-            member = self.add(group)
-
-            def copied():
-                return member.copying().get("databases", {}).get("app", {}).get("app.items", {}).get("documentsCopied", 0)
-            self.assertTrue(eventually(lambda: copied() >= documents // 4), member.log_tail(40))
-            source.kill()
-            self.assertLess(copied(), documents)
-            source.distance.seconds = 0
-            source.start()
-            group.have_data(60)
-            self.assert_same(group)
-            given = source.command("serverStatus")["metrics"]["document"]["returned"]
+            member = self.break_off(group, documents, lambda source: self.assertEqual(source.stop(), 0))
+            self.assertNotIn("The initial sync cannot go on", member.log())
+            given = group.members[0].command("serverStatus")["metrics"]["document"]["returned"]
             self.assertLessEqual(given, documents - documents // 8, "it gave the rest only, and a few of other collections")
+
+    def test_a_copy_begins_anew_where_its_source_was_killed(self):  # ISY-005
+        """It may have lost entries, and with them documents that were copied."""
+        with Set(1, kind=DistantMember) as group:
+            before = []
+
+            def kill(source):
+                before.append(rollback_id(source))
+                source.kill()
+            member = self.break_off(group, 200, kill)
+            self.assertEqual(rollback_id(group.members[0]), before[0] + 1)
+            self.assertIn("has rolled back, or was killed, since the copy was begun", member.log())
 
     def test_a_new_member_shows_all_data_beside_an_index_build(self):  # REP-055
         with Set(1) as group:

@@ -87,7 +87,8 @@ class CatchUp(unittest.TestCase):
             group.settled(60)
             for member in (ahead, old):
                 self.assertTrue(eventually(lambda m=member: documents_of(m) == documents_of(new), 60), member.log_tail(20))
-            self.assertEqual(rollback_id(old), before, "all that it wrote has come to the new primary")
+            self.assertEqual(rollback_id(old), before + 1, "with its start: it was killed")
+            self.assertNotIn("The state is ROLLBACK", old.log(), "all that it wrote has come to the new primary")
 
     def test_a_held_member_is_elected_and_applies_what_it_has_fetched(self):  # ELE-022
         """Nobody is ahead of it, for the other member that lives is held, too; so there is nothing to catch up with, and much to drain."""

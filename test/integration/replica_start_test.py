@@ -181,6 +181,45 @@ class Start(unittest.TestCase):
             self.assertTrue(eventually(member.is_primary), "it founds a set over the data that it has")
             with member.client() as client:
                 self.assertEqual(client.app.items.count_documents({}), 101)
+                client.app.get_collection("items", write_concern=MAJORITY).insert_one({"_id": "in the new set"})
+            member.kill()  # maybe before the first checkpoint of the new set: its log begins behind that of the old one
+            self.start_again(member)
+            self.assertEqual(len(documents_of(member)), 102)
+
+    def without_its_set(self, member):
+        at = member.options.index("--replSet")
+        del member.options[at:at + 2]
+
+    def test_a_look_without_the_set_and_a_kill_leave_a_directory_that_starts(self):
+        """Its checkpoints there hold data of the time at which the member was stopped, and say so."""
+        with Set(1, "--syncdelay", "0") as group:
+            member = group.initiate()
+            self.fill(group, 200)
+            with member.client() as client:  # as of the log's beginning they would not fit: it makes this collection, and another of its name
+                client.app.create_collection("gone")
+                client.app.gone.drop()
+                client.app.create_collection("gone")
+                client.app.gone.rename("kept")
+            self.assertEqual(member.stop(), 0)
+            self.without_its_set(member)
+            member.start()
+            with member.client() as client:
+                client.local.mine.insert_one({"_id": 1})
+            member.command("fsync")
+            member.kill()
+            member.options += ["--replSet", "rs"]
+            begun = {}
+            for life in range(3):
+                lines = self.start_again(member)
+                self.assertTrue(eventually(member.is_primary), member.log_tail())
+                begun[life] = next(line["attr"]["from"] for line in lines if line["msg"] == REPLAYED)["$timestamp"]["t"]
+                self.assertEqual(len(documents_of(member)), 200)
+                with member.client() as client:
+                    self.assertIn("kept", client.app.list_collection_names())
+                    self.assertEqual(client.local.mine.count_documents({}), 1)
+                member.kill()
+            self.assertGreater(begun[0], 0, "the data are of a known time")
+            self.assertEqual(sorted(begun.values()), list(begun.values()))
 
     def test_a_directory_that_is_opened_without_its_set_says_so(self):
         warning = 22148

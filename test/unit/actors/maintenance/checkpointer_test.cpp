@@ -150,6 +150,29 @@ TEST_F(MemberCheckpointerTest, AFullOneFreesTheTablesThatWereDroppedDuringInitia
   EXPECT_FALSE(isThere());
 }
 
+/// It has the row of the dropped collection: a start that finds no table for it fails.
+TEST_F(MemberCheckpointerTest, AStableOneBesideWhichACopyBeginsFreesNothing) {
+  const std::string ident = server.catalog->find(kName)->ident();
+  const auto isThere = [&] { return server.engine->disk().tables.contains(ident); };
+  insertAt(1, 10);
+  server.engine->setInitialDataTimestamp(at(5));
+  writeAt(20, [&](auto& unit) { return storage::dropCollection(*server.catalog, unit, server.catalog->find(kName)); });
+  ASSERT_TRUE(server.engine->setStableTimestamp(at(15)).isOK());
+  server.engine->setDiskFault([&](DiskOperation operation) {
+    if (operation == DiskOperation::kCheckpoint) server.engine->beginCopy();
+    return Status::OK();
+  });
+  checkpointNow();
+  ASSERT_TRUE(server.engine->isCopying());
+  EXPECT_EQ(recovered(), at(15));
+  server.node.advance(2s);
+  EXPECT_TRUE(isThere());
+  EXPECT_EQ(documentsAfterAKill(), 1);
+  checkpointNow();
+  server.node.advance(2s);
+  EXPECT_FALSE(isThere()) << "a full one holds the drop";
+}
+
 TEST_F(MemberCheckpointerTest, TakesNoneBeforeTheDataAreConsistent) {
   insertAt(1, 10);
   server.engine->setInitialDataTimestamp(at(20));

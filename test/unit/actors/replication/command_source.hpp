@@ -15,10 +15,11 @@ namespace troupe::replication::test {
 /// it is asked comes back in a later turn of the asking node, as over a link. For one thread.
 class CommandSource final : public RemoteMembers {
  public:
-  CommandSource(commands::CommandNode& source, Node& asker) : source_(source), asker_(&asker) {}
+  CommandSource(commands::CommandNode& source, Node& asker) : source_(&source), asker_(&asker) {}
 
-  bool answers = true;          ///< commands; else it has died a moment ago
-  int64_t rollbackId = 0;       ///< shown in place of the source's own
+  bool answers = true;     ///< commands; else it has died a moment ago
+  int64_t rollbackId = 0;  ///< shown in place of the source's own, unless `showsItsOwnId`
+  bool showsItsOwnId = false;
   int32_t batchSize = 3;        ///< documents of a batch
   std::deque<Status> failures;  ///< of the next commands and batches that `hits`, in their order
   std::function<bool(bson::View command)> hits = [](bson::View) { return true; };
@@ -26,11 +27,13 @@ class CommandSource final : public RemoteMembers {
   std::function<void(bson::View command)> before;
 
   void askedBy(Node& asker) { asker_ = &asker; }
+  /// The source has been killed, and this is its next life.
+  void startedAgain(commands::CommandNode& source) { source_ = &source; }
 
   Task<StatusWith<bson::Document>> run(NodeName, std::string database, bson::Document command, Duration) override {
     co_await asker_->nextTurn();
     if (!answers) co_return Status(ErrorCode::kHostUnreachable, "nobody answers");
-    if (command["find"].toStringOr() == "system.rollback.id") {
+    if (!showsItsOwnId && command["find"].toStringOr() == "system.rollback.id") {
       if (before) before(command);
       std::vector<bson::Document> found{bson::doc("_id", "rollbackId", "rollbackId", rollbackId)};
       co_return bson::doc("cursor", bson::doc("firstBatch", found), "ok", 1.0);
@@ -51,12 +54,12 @@ class CommandSource final : public RemoteMembers {
       failures.pop_front();
       if (!failure.isOK()) return failure;
     }
-    bson::Document reply = source_.run(command, database);
+    bson::Document reply = source_->run(command, database);
     if (reply["ok"].truthy()) return reply;
     return Status(static_cast<ErrorCode>(reply["code"].toInt64(1)), std::string(reply["errmsg"].toStringOr()));
   }
 
-  commands::CommandNode& source_;
+  commands::CommandNode* source_;
   Node* asker_;
 };
 

@@ -171,6 +171,50 @@ TEST_F(InitialSyncFailureTest, ASourceThatRollsBackWhileItIsCopiedSpoilsTheAttem
   EXPECT_THAT(std::string(shown.view().at("initialSyncAttempts.0.status").toStringOr()), HasSubstr("rolled back"));
 }
 
+/// What the copy has read of it may be in no log, as its own log may have lost its end. An orderly start would be heard
+/// of by nothing but cursors that are gone.
+TEST_F(InitialSyncFailureTest, ASourceThatLosesTheEndOfItsLogSpoilsTheAttempt) {  // ISY-005
+  dataOfAllKinds();
+  source.node.advance(1s);
+  members->showsItsOwnId = true;
+  std::optional<storage::DeterministicDisk> left;
+  onStep = [&] {
+    if (left) return;
+    left = source.engine->disk();
+    onSource(
+        R"({"insert": "many", "documents": [{"_id": "lost", "u": "lost"}], "writeConcern": {"w": 1, "j": false}})");
+    members->hits = [](bson::View command) { return command["tailable"].truthy(); };
+    members->failures.push_back({ErrorCode::kHostUnreachable, "planted"});  // the log is fetched a second later
+  };
+  begin();
+  const auto hasCopied = [&] {
+    const auto many = target->catalog->find(storage::Namespace("test", "many"));
+    if (!left || !many) return false;
+    storage::OperationContext reader({.sessions = target->storageSessions});
+    const bson::Document lost = bson::doc("_id", "lost");
+    return many->findById(reader.recoveryUnit(), lost["_id"])->has_value();
+  };
+  for (int i = 0; i < 500 && !hasCopied(); ++i) target->node.advance(1ms);
+  ASSERT_TRUE(hasCopied());
+  CommandNode again({.disk = *left,
+                     .replicated = true,
+                     .name = "n1:1",
+                     .replicaSet = "rs",
+                     .time = std::make_shared<VirtualEnvironment>(7)});
+  members->startedAgain(again);
+  commands::untilPrimary(again);
+  const bson::Document insert =
+      bson::doc("insert", "many", "documents", std::vector{bson::doc("_id", "later", "u", "later")});
+  ASSERT_TRUE(again.run(insert)["ok"].truthy());
+  for (int i = 0; i < 3000 && !done && failures.empty(); ++i) {
+    target->node.advance(10ms);
+    again.node.advance(10ms);
+  }
+  ASSERT_TRUE(done) << phase();
+  EXPECT_EQ(contents(*target), contents(again));
+  EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 1);
+}
+
 TEST_F(InitialSyncFailureTest, ASourceThatIsGoneSpoilsTheAttempt) {
   dataOfAllKinds();
   members->hits = [](bson::View command) { return command["find"].is(bson::Type::kBinary); };

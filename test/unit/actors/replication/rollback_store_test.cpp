@@ -42,5 +42,16 @@ TEST(RollbackStoreTest, KeepsTheIdWhereOperatorsLookForIt) {
             R"({ "_id" : "rollbackId", "rollbackId" : 7 })");
 }
 
+TEST(RollbackStoreTest, AStartMovesTheIdDurably) {
+  CommandNode server;
+  for (const int64_t id : {2, 3}) {
+    const auto raised = raiseRollbackId(*server.catalog, {.sessions = server.storageSessions});
+    ASSERT_TRUE(raised.isOK()) << raised.status().toString();
+    EXPECT_EQ(*raised, id);
+    CommandNode afterAKill({.disk = server.engine->disk()});
+    EXPECT_EQ(RollbackStore(afterAKill.assembly.storageAccess()).read()->value.rollbackId, id);
+  }
+}
+
 }  // namespace
 }  // namespace troupe::replication

@@ -131,7 +131,7 @@ TEST_F(StorageDownTest, ANodeThatDiesHereStartsAtTheCommonPoint) {
   EXPECT_THAT(found(again), ElementsAre(1));
   const auto id = RollbackStore(again.assembly.storageAccess()).read();
   ASSERT_TRUE(id.isOK());
-  EXPECT_EQ(id->value.rollbackId, 2);
+  EXPECT_EQ(id->value.rollbackId, 3) << "that of the rollback, and of a start that finds no orderly end";
 }
 
 }  // namespace
