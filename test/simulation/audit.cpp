@@ -46,6 +46,10 @@ std::string compareGroups(bson::View reply, const std::vector<bson::Document>& i
 
 Task<StatusWith<Findings>> auditContents(Driver& driver) {
   Findings findings;
+  // All that is found: one check must not hide that another sees nothing.
+  const auto complain = [&broken = findings.broken](const std::string& why) {
+    if (!why.empty()) broken += (broken.empty() ? "" : "; ") + why;
+  };
   const auto before = co_await ask(driver, R"({"count": "items"})");
   if (!before.isOK()) co_return before.status();
   findings.countedBefore = (*before)["n"].toInt64();
@@ -53,12 +57,12 @@ Task<StatusWith<Findings>> auditContents(Driver& driver) {
     // Not in full, which begins with a checkpoint: a crash would find nothing to recover from the journal.
     const auto report = co_await ask(driver, fmt::format(R"({{"validate": "{}"}})", collection));
     if (report.status() == ErrorCode::kNamespaceNotFound) {
-      findings.broken = fmt::format("the collection {} is gone", collection);
+      complain(fmt::format("the collection {} is gone", collection));
       continue;
     }
     if (!report.isOK()) co_return report.status();
-    if (findings.broken.empty() && !(*report)["valid"].truthy())
-      findings.broken = fmt::format("{} is not valid: {}", collection, bson::toRelaxedJson(*report));
+    if (!(*report)["valid"].truthy())
+      complain(fmt::format("{} is not valid: {}", collection, bson::toRelaxedJson(*report)));
   }
   auto items = co_await documentsBy(driver, "items", kNaturalOrder);
   if (!items.isOK()) co_return items.status();
@@ -67,17 +71,16 @@ Task<StatusWith<Findings>> auditContents(Driver& driver) {
   for (const auto& [name, hint] : indexes) {
     const auto found = co_await documentsBy(driver, "items", hint);
     if (!found.isOK()) co_return found.status();
-    if (findings.broken.empty()) findings.broken = checkers::compareIndex(name, *found, findings.items).broken;
+    complain(checkers::compareIndex(name, *found, findings.items).broken);
   }
   const auto counted = co_await ask(driver, R"({"count": "items"})");
   if (!counted.isOK()) co_return counted.status();
-  if (findings.broken.empty())
-    findings.broken = checkers::compareCount("test.items", (*counted)["n"].toInt64(), findings.items).broken;
+  complain(checkers::compareCount("test.items", (*counted)["n"].toInt64(), findings.items).broken);
   const auto groups = co_await ask(
       driver,
       R"({"aggregate": "items", "pipeline": [{"$group": {"_id": "$x", "n": {"$sum": 1}}}], "cursor": {"batchSize": 1000}})");
   if (!groups.isOK()) co_return groups.status();
-  if (findings.broken.empty()) findings.broken = compareGroups(*groups, findings.items);
+  complain(compareGroups(*groups, findings.items));
   co_return findings;
 }
 

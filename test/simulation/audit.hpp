@@ -10,7 +10,7 @@ namespace troupe::sim {
 
 /// What an audit of a data node found.
 struct Findings {
-  std::string broken;                 ///< empty: indexes, records and counts agree
+  std::string broken;                 ///< all that disagrees of indexes, records and counts; empty: nothing
   int64_t countedBefore = 0;          ///< the fast count of test.items before the collections were validated
   std::vector<bson::Document> items;  ///< of test.items
 };

@@ -24,6 +24,7 @@ TEST(Counters, AnOperationThatIsCarriedOutTwiceIsFound) {
 
 TEST(Counters, AReadOfWhatIsRolledBackIsFound) {
   const std::string broken = firstBroken("dirty = 1", 20);
+  EXPECT_TRUE(broken.starts_with(kCountersHold)) << broken;
   EXPECT_NE(broken.find("majority"), std::string::npos) << broken;
 }
 

@@ -60,8 +60,11 @@ TEST(DataNode, ServesDriversThroughCrashes) {
 
 TEST(DataNode, AKeyThatAnIndexHasLostIsFound) {
   const std::string lost = "[[fault]]\nkind = \"lost-key\"\nevery = \"3s\"\n";
-  const std::string broken = firstBroken(dataScenario(std::string(kAllWork) + kKills + lost));
+  const std::string items = "[[workload]]\nkind = \"items\"\nrate = 60\n";
+  const std::string broken = firstBroken(dataScenario(items + kKills + lost));
   EXPECT_TRUE(broken.starts_with(kContentsHold)) << broken;
+  EXPECT_NE(broken.find("items is not valid"), std::string::npos) << broken;
+  EXPECT_NE(broken.find("and the index"), std::string::npos) << broken;
 }
 
 TEST(DataNode, WhatALyingDiskLosesIsFoundByEachCheckerAlone) {

@@ -16,8 +16,6 @@ namespace {
 
 constexpr size_t kSessions = 8;
 constexpr uint64_t kKeys = 4;
-/// Of a kind that was begun so often it counts what share was done.
-constexpr uint64_t kOften = 20;
 
 constexpr std::array kRegisterKinds{"reads of a register", "writes of a register", "compare-and-sets"};
 constexpr std::array kListKinds{"appends", "appends that read", "finds of lists", "aggregations of lists"};
@@ -167,16 +165,17 @@ void DataSessions::checkHistories() const {
     hears_.broken(kListsHold, verdict.broken);
 }
 
-void DataSessions::check(Duration time, double leastRate, double leastShare) const {
+void DataSessions::check(const Scenario& scenario, const WorkFloor& floor) const {
   checkHistories();
-  double done = 0;
+  uint64_t done = 0;
+  const auto complain = [this](const std::string& tooFew) {
+    if (!tooFew.empty()) hears_.broken(kWorkIsDone, tooFew);
+  };
   for (const auto& [kind, count] : done_) {
-    done += static_cast<double>(count.done);
-    if (count.asked >= kOften && static_cast<double>(count.done) < leastShare * static_cast<double>(count.asked))
-      hears_.broken(kWorkIsDone, fmt::format("{} of {} {}", count.done, count.asked, kind));
+    done += count.done;
+    complain(floor.whyTooFew(count.done, count.asked, kind));
   }
-  const double seconds = std::chrono::duration<double>(time).count();
-  if (done < leastRate * seconds) hears_.broken(kWorkIsDone, fmt::format("{} operations in {} s", done, seconds));
+  complain(floor.whyTooFew(scenario, done));
 }
 
 }  // namespace troupe::sim

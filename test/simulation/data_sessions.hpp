@@ -11,6 +11,7 @@
 #include "test/simulation/scenario.hpp"
 #include "test/simulation/schema_changes.hpp"
 #include "test/simulation/simulation.hpp"
+#include "test/simulation/work_floor.hpp"
 
 namespace troupe::sim {
 
@@ -39,9 +40,8 @@ class DataSessions {
   Counters& counters() { return counters_; }
   Bank& bank() { return bank_; }
   const SchemaChanges& schemaChanges() const { return schemaChanges_; }
-  /// In the end: whether the histories hold, and whether enough was done in that time, at least so many operations a
-  /// second, and of each kind that share of what was begun.
-  void check(Duration time, double leastRate, double leastShare) const;
+  /// In the end: whether the histories hold, and whether enough was done.
+  void check(const Scenario& scenario, const WorkFloor& floor) const;
 
  private:
   struct Session {

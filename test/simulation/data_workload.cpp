@@ -17,9 +17,8 @@ using namespace std::chrono_literals;
 constexpr Duration kBetweenAudits = 4s;
 /// Every so many of them crash the node themselves.
 constexpr size_t kAuditsToACrash = 3;
-/// The share of what is begun that has to be done, of each kind of operation, and how many operations a second.
-constexpr double kLeastDone = 0.5;
-constexpr double kLeastRate = 10;
+/// Audits and recoveries take a large part of the time, in which no session works.
+constexpr WorkFloor kNodeFloor{.ofBegun = 0.5, .ofRate = 1.0 / 6};
 
 std::string compareAcrossCrash(const checkers::Contents& before, const checkers::Contents& after) {
   return checkers::compareReplicas({{"before its crash", before}, {"after its recovery", after}}).broken;
@@ -159,9 +158,7 @@ Task<Status> DataWorkload::crashAndCompare() {
 std::string DataWorkload::whyNotDone() {
   auditWhenQuiet();
   if (auditWanted_ || !isQuiet()) return "an operation or the last audit still runs";
-  if (!std::exchange(historiesChecked_, true)) {
-    sessions_.check(scenario_.faultsEndAfter, kLeastRate, kLeastDone);
-  }
+  if (!std::exchange(historiesChecked_, true)) sessions_.check(scenario_, kNodeFloor);
   return {};
 }
 

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 #include "storage/catalog/catalog.hpp"
 #include "storage/catalog/collection.hpp"
 #include "storage/index/index_access.hpp"
+#include "storage/oplog/oplog_entry.hpp"
 #include "storage/oplog/oplog_store.hpp"
 #include "storage/oplog/write_slots.hpp"
+#include "test/simulation/state_documents.hpp"
 
 namespace troupe::sim {
 
@@ -40,6 +44,44 @@ StatusWith<bool> dropRow(const storage::OperationServices& services, const stora
   TROUPE_ASSIGN(const bool removed, index.access->removeRow(unit, key, record));
   TROUPE_TRY(work.commit());
   return removed;
+}
+
+/// The time of the last entry of each state document, by its `_id`, but for the newest of the log: that one tells the
+/// member and those that fetch from it how far they are.
+StatusWith<std::map<int64_t, bson::Timestamp>> lastEntries(const storage::OplogStore& log,
+                                                           storage::RecoveryUnit& unit) {
+  std::map<int64_t, bson::Timestamp> last;
+  TROUPE_ASSIGN(auto cursor, log.cursor(unit));
+  TROUPE_ASSIGN(bool found, cursor.next());
+  bson::Timestamp newest;
+  while (found) {
+    newest = cursor.time();
+    TROUPE_ASSIGN(const auto entry, storage::OplogEntry::parse(cursor.entry()));
+    const storage::LoggedOperation& operation = entry.operation;
+    const bson::View id = operation.other ? *operation.other : operation.object;
+    if (operation.ns == StateDocuments::kNamespace) last[id["_id"].toInt64()] = newest;
+    TROUPE_ASSIGN(found, cursor.next());
+  }
+  std::erase_if(last, [newest](const auto& entry) { return entry.second == newest; });
+  return last;
+}
+
+/// The document of which the log has lost its last entry; none: there was none.
+StatusWith<std::optional<int64_t>> dropLastEntry(const storage::OperationServices& services,
+                                                 const storage::OplogStore& log, uint64_t chance) {
+  storage::OperationContext operation(services, storage::OperationOrigin::kApplier);
+  storage::RecoveryUnit& unit = operation.recoveryUnit();
+  TROUPE_ASSIGN(const auto entries, lastEntries(log, unit));
+  if (entries.empty()) return std::optional<int64_t>();
+  unit.abandonSnapshot();
+  const auto& [id, time] = *std::next(entries.begin(), static_cast<std::ptrdiff_t>(chance % entries.size()));
+  storage::WriteUnitOfWork work(unit);
+  {
+    TROUPE_ASSIGN(auto rows, unit.writeCursor(log.table()));
+    TROUPE_TRY(rows->remove(storage::OplogKey(time)));
+  }
+  TROUPE_TRY(work.commit());
+  return std::optional(id);
 }
 
 }  // namespace
@@ -133,10 +175,10 @@ void Faults::strikeDisk(const FaultSpec& fault) {
   const std::string node = fault.nodes.empty() ? anyNode() : fault.nodes[below(fault.nodes.size())] + ":1";
   const bool isMember = scenario_.topology.kind == ProgramKind::kReplicaSet;
   if (fault.kind == FaultKind::kLostKey && isMember) return dropKey(node);
-  if (fault.kind == FaultKind::kLostKey || fault.kind == FaultKind::kLostEntry) {
-    const bool ofIndex = fault.kind == FaultKind::kLostKey;
-    cluster_.disk(node).losesRowOf = ofIndex ? "index-" : storage::OplogStore::kIdent;
-    return note(node, ofIndex ? "will lose a key" : "will lose an entry", "with its next crash");
+  if (fault.kind == FaultKind::kLostEntry) return dropEntry(node);
+  if (fault.kind == FaultKind::kLostKey) {
+    cluster_.disk(node).losesRowOf = "index-";
+    return note(node, "will lose a key", "with its next crash");
   }
   const Duration lasts = fault.lasts.draw(random_);
   if (fault.kind == FaultKind::kDiskStall) {
@@ -191,6 +233,16 @@ void Faults::dropKey(const std::string& node) {
     if (!lost.isOK() || !*lost) continue;
     return note(node, "loses a key", collection->ns().toString() + " " + index->spec.name);
   }
+}
+
+/// A start makes the data from the log: without this entry it would make others, or fail. So no crash is waited for.
+void Faults::dropEntry(const std::string& node) {
+  if (!cluster_.isAlive(node)) return;
+  NodeLife& life = cluster_.life(node);
+  const storage::OplogStore* log = life.assembly().oplog();
+  if (!log) return;
+  const auto lost = dropLastEntry(life.storage().operations, *log, random_());
+  if (lost.isOK() && *lost) note(node, "loses an entry", fmt::format("the last one of document {}", **lost));
 }
 
 void Faults::strikeLinks(const FaultSpec& fault) {

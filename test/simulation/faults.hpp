@@ -39,6 +39,8 @@ class Faults {
   void miscount(const std::string& node);
   /// Takes a row away from an index of a living node, at once.
   void dropKey(const std::string& node);
+  /// Likewise an entry of its log of operations: the last one of some state document.
+  void dropEntry(const std::string& node);
   void strikeLinks(const FaultSpec& fault);
   void partition(const FaultSpec& fault);
   void clog(const FaultSpec& fault);

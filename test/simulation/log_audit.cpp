@@ -6,23 +6,18 @@
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/document_delta.hpp"
 #include "storage/oplog/oplog_entry.hpp"
+#include "test/checkers/comparison.hpp"
+#include "test/simulation/state_documents.hpp"
 
 namespace troupe::sim {
 
 namespace {
 
-constexpr const char* kWritten = "config.written";
 constexpr Duration kUntilWritesHaveEnded = std::chrono::seconds(2);
 
 bson::Document findAllOf(const char* collection, const bson::Document& filter) {
   return bson::doc("find", collection, "filter", filter, "sort", bson::doc("$natural", 1), "batchSize", 100000,
                    "singleBatch", true, "$readPreference", bson::doc("mode", "nearest"));
-}
-
-std::vector<bson::Document> documentsIn(bson::View reply) {
-  std::vector<bson::Document> found;
-  for (const bson::Element& e : reply.at("cursor.firstBatch").asArray()) found.emplace_back(e.asDocument());
-  return found;
 }
 
 /// What the entries, in their order, make of an empty collection.
@@ -47,11 +42,6 @@ StatusWith<std::vector<bson::Document>> replayOf(const std::vector<bson::Documen
   return left;
 }
 
-std::string compareWithLog(const std::string& node, const checkers::Contents& held,
-                           const checkers::Contents& replayed) {
-  return checkers::compareReplicas({{node, held}, {node + "'s log", replayed}}).broken;
-}
-
 }  // namespace
 
 LogAudit::LogAudit(Simulation& cluster, std::function<void(const std::string&)> broken)
@@ -66,38 +56,38 @@ LogAudit::LogAudit(Simulation& cluster, std::function<void(const std::string&)> 
   }
 }
 
+std::string LogAudit::difference(const std::string& node, const std::vector<bson::Document>& entries,
+                                 const std::vector<bson::Document>& held) {
+  const auto replayed = replayOf(entries);
+  if (!replayed.isOK()) return node + "'s log: " + replayed.status().toString();
+  const checkers::Contents there{{StateDocuments::kNamespace, held}}, told{{StateDocuments::kNamespace, *replayed}};
+  return checkers::compareReplicas({{node, there}, {node + "'s log", told}}).broken;
+}
+
 Task<void> LogAudit::audit(Driver* driver, std::string node) {
   for (;;) {
     co_await machine_.sleepFor(kUntilWritesHaveEnded);
-    const auto replayed = co_await replay(driver);
-    const auto held = co_await contents(driver);
-    // What the log holds is read as it is; any other failure is one of asking for it.
-    const Status failure = held.isOK() ? replayed.status() : held.status();
-    if (!failure.isOK() && failure != ErrorCode::kFailedToParse) continue;
-    const std::string broken = failure.isOK() ? compareWithLog(node, *held, *replayed) : failure.toString();
-    cluster_.note(TraceEvent::Kind::kNote, "", "audit of " + node, broken.empty() ? "finds all well" : "finds", broken);
+    const bson::Document findEntries = findAllOf("oplog.rs", bson::doc("ns", StateDocuments::kNamespace));
+    const auto entries = co_await documentsOf(driver, "local", findEntries);
+    if (!entries.isOK()) continue;
+    const bson::Document findHeld = findAllOf(StateDocuments::kCollection, bson::Document());
+    const auto held = co_await documentsOf(driver, StateDocuments::kDatabase, findHeld);
+    if (!held.isOK()) continue;
+    const std::string broken = difference(node, *entries, *held);
+    cluster_.note(TraceEvent::Kind::kNote, "", "log audit of " + node, broken.empty() ? "finds all well" : "finds",
+                  broken);
     if (!broken.empty()) broken_(broken);
     --left_;
     co_return;
   }
 }
 
-Task<StatusWith<checkers::Contents>> LogAudit::replay(Driver* driver) {
-  const bson::Document find = findAllOf("oplog.rs", bson::doc("ns", kWritten));
-  const DriverReply reply = co_await driver->run("local", find, Driver::Retry::kOnce);
+Task<StatusWith<LogAudit::Documents>> LogAudit::documentsOf(Driver* driver, std::string database, bson::Document find) {
+  const DriverReply reply = co_await driver->run(database, find, Driver::Retry::kOnce);
   if (!reply.status.isOK()) co_return reply.status;
-  checkers::Contents contents;
-  TROUPE_CO_ASSIGN(contents[kWritten], replayOf(documentsIn(reply.body)));
-  co_return contents;
-}
-
-Task<StatusWith<checkers::Contents>> LogAudit::contents(Driver* driver) {
-  const bson::Document find = findAllOf("written", bson::Document());
-  const DriverReply reply = co_await driver->run("config", find, Driver::Retry::kOnce);
-  if (!reply.status.isOK()) co_return reply.status;
-  checkers::Contents contents;
-  contents[kWritten] = documentsIn(reply.body);
-  co_return contents;
+  Documents found;
+  for (const bson::Element& e : reply.body.view().at("cursor.firstBatch").asArray()) found.emplace_back(e.asDocument());
+  co_return found;
 }
 
 }  // namespace troupe::sim

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "test/checkers/comparison.hpp"
+#include "messaging/bson/document.hpp"
 #include "test/simulation/driver.hpp"
 #include "test/simulation/simulation.hpp"
 
@@ -22,10 +22,16 @@ class LogAudit {
 
   bool isDone() const { return left_ == 0; }
 
+  /// How what a node holds differs from what the entries of its log, in their order, make of an empty collection; or
+  /// why they cannot be replayed. Empty: they give it.
+  static std::string difference(const std::string& node, const std::vector<bson::Document>& entries,
+                                const std::vector<bson::Document>& held);
+
  private:
+  using Documents = std::vector<bson::Document>;
+
   Task<void> audit(Driver* driver, std::string node);
-  Task<StatusWith<checkers::Contents>> replay(Driver* driver);
-  Task<StatusWith<checkers::Contents>> contents(Driver* driver);
+  Task<StatusWith<Documents>> documentsOf(Driver* driver, std::string database, bson::Document find);
 
   Simulation& cluster_;
   const std::function<void(const std::string&)> broken_;

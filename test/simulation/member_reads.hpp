@@ -12,10 +12,14 @@
 
 namespace troupe::sim {
 
-/// Sessions of drivers that read what services of a replica set have written: half of them from the primary, half from
-/// any member. One that takes writes all the while has to show what it had committed when the read began, or something
-/// later (what members hold in the end is compared by SetData); through changes of roles, crashes and broken
-/// connections drivers only get answers that those explain.
+/// Sessions of drivers that read what services of a replica set have written (StateDocuments), from the primary or from
+/// any member. A read has to show, or something later:
+/// - of a member that takes writes all the while: what it had committed before, and what a majority had acknowledged
+///   before, up to its term;
+/// - of any member, with read concern majority and after a time that an earlier one has told: what a majority had
+///   acknowledged before, up to that time.
+/// A local read of a secondary may be behind: it shows what was committed at some time. Through changes of roles,
+/// crashes and broken connections drivers only get answers that those explain.
 class MemberReads {
  public:
   static constexpr const char* kInvariant = "a member that does not show what it has written";
@@ -29,24 +33,32 @@ class MemberReads {
   bool ask(uint64_t chance);
 
  private:
+  enum class Kind { kPrimary, kNearest, kMajority };
   struct Session {
     std::unique_ptr<Driver> driver;
-    bool fromPrimary;
+    Kind kind;
     bool isBusy = false;
   };
-  /// How far the log of each member's present life had come, by key.
+  /// How far each member that took writes had come.
   struct Mark {
-    std::shared_ptr<const StateDocuments::Log> log;
-    int64_t term = 0;  ///< in which it took writes; 0: it did not
-    std::map<int64_t, size_t> committed;
+    std::shared_ptr<const StateDocuments::Log> log;  ///< of its present life
+    int64_t term = 0;                                ///< in which it took writes
+    std::map<int64_t, size_t> committed;             ///< by key, in that term
+    DocumentLedger::Times acknowledged;              ///< up to that term, by any primary
   };
   using Marks = std::map<std::string, Mark>;
 
   Task<void> read(Session* session);
+  bson::Document findOf(Kind kind) const;
+  /// What majorities had acknowledged up to the time after which majority reads are asked for.
+  DocumentLedger::Times acknowledgedUpToKnown() const;
+  void learnTimes(bson::View reply);
   /// Of the member's present life; 0: it takes no writes.
   int64_t termOf(const std::string& node) const;
   Marks marks() const;
-  void compare(const std::string& node, const Marks& before, bson::View reply) const;
+  /// What is wrong with documents that a member shows which takes writes; empty: nothing.
+  std::string compareWithOwn(const std::string& node, const Marks& before,
+                             const std::vector<bson::Document>& found) const;
 
   Simulation& cluster_;
   ReplicaSet& set_;
@@ -54,6 +66,7 @@ class MemberReads {
   const std::function<void(const char*, const std::string&)> broken_;
   Node& machine_;
   std::vector<Session> sessions_;
+  bson::Document times_;  ///< {operationTime, $clusterTime} that a majority read has told; empty before the first
 };
 
 }  // namespace troupe::sim

@@ -13,7 +13,6 @@ namespace troupe::sim {
 
 namespace {
 
-constexpr const char* kNothingForgotten = "a node that forgets its vote or its config";
 constexpr const char* kSecondariesHaveData = "a member without data that passes for a secondary";
 
 bool isArbiter(const Scenario& scenario, const std::string& node) {
@@ -74,7 +73,7 @@ void ReplicaSet::configure(const std::string& node, supervisors::AssemblyOptions
     };
   }
   auto& documents = members_.at(node).documents;
-  documents = std::make_unique<StateDocuments>([this](std::string why) {
+  documents = std::make_unique<StateDocuments>(ledger_, [this](std::string why) {
     if (cluster_) cluster_->fail(std::move(why));
   });
   options.observers.push_back(documents.get());

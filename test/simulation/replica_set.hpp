@@ -7,6 +7,7 @@
 
 #include "actors/replication/replica_view.hpp"
 #include "state_machines/core/world.hpp"
+#include "test/simulation/document_ledger.hpp"
 #include "test/simulation/log_audit.hpp"
 #include "test/simulation/scenario.hpp"
 #include "test/simulation/simulation.hpp"
@@ -23,6 +24,8 @@ class ReplicaSet final : public Subject {
  public:
   using Topology = replication::Topology;
   using Seen = machines::Snapshot<Topology>;
+
+  static constexpr const char* kNothingForgotten = "a node that forgets its vote or its config";
 
   /// All that can be checked, by name. Besides, what was stated as a fact is never taken back.
   static const std::vector<std::string>& invariantNames();
@@ -46,6 +49,8 @@ class ReplicaSet final : public Subject {
   /// An invariant does not hold, if the scenario wants it to.
   void breakIt(const char* invariant, const std::string& why);
   StateDocuments& documents(const std::string& node) { return *members_.at(node).documents; }
+  /// Of the state documents of all members.
+  const DocumentLedger& ledger() const { return ledger_; }
   /// Living nodes that lead, or take writes.
   std::vector<std::string> leaders() const;
   std::vector<std::string> writable() const;
@@ -72,6 +77,7 @@ class ReplicaSet final : public Subject {
   std::string whyNotFollowing(const std::string& node, const std::string& primary) const;
 
   const Scenario& scenario_;
+  DocumentLedger ledger_;
   std::map<std::string, Member> members_;
   std::vector<machines::Invariant> invariants_;
   machines::World world_;

@@ -52,7 +52,7 @@ const std::vector<std::string> kWorkloads = {
     "step-downs", "step-ups", "reconfigs", "freezes",  "documents",      "member-reads",   "lease-handoffs", "joins",
     "registers",  "lists",    "items",     "counters", "service-writes", "schema-changes", "transfers",      "resyncs"};
 
-constexpr WorkKind kTorn[] = {WorkKind::kRegisters, WorkKind::kCounters, WorkKind::kServiceWrites,
+constexpr WorkKind kTorn[] = {WorkKind::kDocuments, WorkKind::kRegisters, WorkKind::kCounters, WorkKind::kServiceWrites,
                               WorkKind::kTransfers};
 
 bool goesWith(ProgramKind program, WorkKind work) {

@@ -33,7 +33,7 @@ enum class FaultKind {
   kFailedFlush,
   kLyingFlush,  ///< no database survives it: for tests of the checks themselves
   kLostKey,     ///< likewise: a crash takes a row of an index with it
-  kLostEntry,   ///< likewise: of the log of operations
+  kLostEntry,   ///< likewise: an entry of a living member's log of operations goes
   kMiscount,    ///< likewise: fast counts are wrong by one from then on
 };
 enum class PartitionShape {
@@ -89,7 +89,8 @@ struct WorkSpec {
   double force = 0;  ///< step-downs: the share that does not wait for anyone
   Span period;       ///< step-downs, freezes: for how long the node will not stand
   /// For tests of the checks. Registers: the share of compare-and-sets that are a find and an update; counters and
-  /// writes of services: of operations that are carried out twice; transfers: of those that give before they take.
+  /// writes of services: of operations that are carried out twice; transfers: of those that give before they take;
+  /// documents: of majority writes that only the primary's own disk has.
   double torn = 0;
   double dirty = 0;  ///< likewise, counters: the share of majority reads that are local ones
 };

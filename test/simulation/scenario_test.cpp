@@ -6,7 +6,8 @@
 #include <map>
 #include <set>
 
-#include "test/simulation/log_audit.hpp"
+#include "test/simulation/lease_service.hpp"
+#include "test/simulation/replica_set.hpp"
 #include "test/simulation/scenario_run.hpp"
 #include "test/simulation/subject.hpp"
 
@@ -246,8 +247,17 @@ TEST(ScenarioRun, LinesOfTheNetworkShowRoleAndTerm) {
   EXPECT_TRUE(shown);
 }
 
+/// What the first of twenty seeds says in which this invariant, checked alone, is broken; empty if none is. A cluster
+/// that does not come together again is not what is looked for.
+std::string brokenAlone(const std::string& scenario, const std::string& invariant) {
+  const Scenario alone = read(scenario + "[check]\ninvariants = [\"" + invariant + "\"]\n");
+  for (uint64_t seed = 1; seed <= 20; ++seed)
+    if (std::string broken = runScenario(alone, seed, 1).broken; broken.starts_with(invariant)) return broken;
+  return {};
+}
+
 TEST(ScenarioRun, VotesThatALyingDiskLosesAreFound) {
-  const Scenario scenario = read(R"(
+  const char* const lies = R"(
 name = "lies"
 [topology]
 nodes = 3
@@ -266,38 +276,33 @@ every = "500ms..1s"
 for = "10ms"
 [liveness]
 after = "60s"
-)");
-  std::string broken;
-  for (uint64_t seed = 1; seed <= 10 && broken.empty(); ++seed) broken = runScenario(scenario, seed).broken;
-  EXPECT_NE(broken, "");
-  EXPECT_EQ(broken.find("it does not come"), std::string::npos) << broken;
+)";
+  EXPECT_NE(brokenAlone(lies, ReplicaSet::kNothingForgotten), "");
 }
 
-TEST(ScenarioRun, HandoffsThatALyingDiskForgetsAreFound) {
-  const Scenario scenario = read(R"(
+TEST(ScenarioRun, HandoffsThatALyingDiskForgetsAreFoundByEachCheckAlone) {
+  const char* const lies = R"(
 name = "lies"
 [topology]
 kind = "lease-service"
 [[workload]]
 kind = "lease-handoffs"
-rate = 20
+rate = 50
 [[fault]]
 kind = "lying-flush"
-every = "200ms..400ms"
-for = "10s"
+every = "50ms..100ms"
+for = "30ms..60ms"
 share = 1
 [[fault]]
 kind = "kill"
-every = "500ms..1s"
+every = "50ms..200ms"
 for = "10ms"
 leave = 0
 [liveness]
 after = "30s"
-)");
-  std::string broken;
-  for (uint64_t seed = 1; seed <= 10 && broken.empty(); ++seed) broken = runScenario(scenario, seed).broken;
-  EXPECT_NE(broken, "");
-  EXPECT_EQ(broken.find("it does not come"), std::string::npos) << broken;
+)";
+  for (const std::string& invariant : LeaseService::invariantNames())
+    EXPECT_NE(brokenAlone(lies, invariant), "") << invariant;
 }
 
 TEST(ScenarioRun, LeasesChangeHandsAndEveryHandoffComesToItsEnd) {
@@ -344,40 +349,16 @@ after = "20s"
     if (e.actor.starts_with("reader")) ++reads[e.what + " " + e.detail];
   });
   EXPECT_EQ(outcome.broken, "");
-  int fromPrimaries = 0, primaries = 0;
+  int fromPrimaries = 0, primaries = 0, ofMajority = 0;
   for (const std::string node : {"n1:1", "n2:1", "n3:1"}) {
     EXPECT_GT(reads["nearest " + node], 10) << node;
     fromPrimaries += reads["primary " + node];
     primaries += reads["primary " + node] > 0;
+    ofMajority += reads["majority " + node];
   }
+  EXPECT_GT(ofMajority, 20);
   EXPECT_GT(fromPrimaries, 50);
   EXPECT_GE(primaries, 2) << "no role changed";
-}
-
-TEST(ScenarioRun, ALogThatDoesNotGiveItsCollectionIsFound) {
-  const std::string writing = R"(
-name = "logs"
-[[workload]]
-kind = "documents"
-rate = 5
-[[workload]]
-kind = "step-downs"
-rate = 0.2
-[[fault]]
-kind = "kill"
-every = "1s..3s"
-for = "100ms..500ms"
-leave = 2
-[liveness]
-after = "20s"
-)";
-  EXPECT_EQ(runScenario(read(writing), 1).broken, "");
-  const Scenario losing = read(writing + "[[fault]]\nkind = \"lost-entry\"\nevery = \"1s\"\n");
-  std::string broken;
-  for (uint64_t seed = 1; seed <= 10 && broken.empty(); ++seed) broken = runScenario(losing, seed).broken;
-  // A start makes the data from the log: what misses an entry differs from it, or cannot be replayed.
-  const auto says = [&](const char* text) { return broken.find(text) != std::string::npos; };
-  EXPECT_TRUE(broken.starts_with(LogAudit::kInvariant) || says("is down") || says("cannot be opened")) << broken;
 }
 
 TEST(ScenarioRun, ASetThatDoesNotComeTogetherInTimeIsFound) {

@@ -23,6 +23,11 @@ bson::Document increment(int64_t id) {
 /// The write has reached a majority: no failover takes it back.
 bool isSafe(const StatusWith<bson::Document>& reply) { return reply.isOK() && !reply->view().has("writeConcernError"); }
 
+std::string refusalIn(const StatusWith<bson::Document>& reply) {
+  if (isSafe(reply)) return {};
+  return std::string(errorName(reply.isOK() ? ErrorCode::kWriteConcernFailed : reply.status().code()));
+}
+
 }  // namespace
 
 void ServiceWrites::begin(NodeLife& life, bool torn) {
@@ -37,6 +42,7 @@ Task<void> ServiceWrites::write(server::RetryableRuns& runs, Asked asked, std::s
   const bson::Document command = increment(asked.id);
   if (asked.torn) co_await runs.run("test", command, asked.until);
   const auto reply = co_await runs.run("test", command, asked.until);
+  state->ended(refusalIn(reply));
   if (!isSafe(reply)) co_return;
   state->begun[asked.id] = true;
   ++state->acknowledged;
@@ -44,11 +50,11 @@ Task<void> ServiceWrites::write(server::RetryableRuns& runs, Asked asked, std::s
     state->broken = fmt::format("the write of document {} was answered with n: {}", asked.id, told);
 }
 
-void ServiceWrites::check(double leastShare, const DataSessions::Broken& broken) const {
+void ServiceWrites::check(const WorkFloor& floor, const DataSessions::Broken& broken) const {
   const State& state = *state_;
   if (!state.broken.empty()) broken(kServiceWritesHold, state.broken);
-  if (static_cast<double>(state.acknowledged) < leastShare * static_cast<double>(state.begun.size()))
-    broken(kWorkIsDone, fmt::format("{} of {} writes of services", state.acknowledged, state.begun.size()));
+  const std::string tooFew = floor.whyTooFew(state.acknowledged, state.begun.size(), "writes of services");
+  if (!tooFew.empty()) broken(kWorkIsDone, tooFew);
 }
 
 std::string ServiceWrites::compare(const std::vector<bson::Document>& found) const {

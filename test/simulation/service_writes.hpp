@@ -1,12 +1,15 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "messaging/bson/document.hpp"
 #include "test/simulation/data_sessions.hpp"
 #include "test/simulation/sim_node.hpp"
+#include "test/simulation/work_floor.hpp"
 
 namespace troupe::sim {
 
@@ -19,11 +22,14 @@ class ServiceWrites {
  public:
   static constexpr const char* kCollection = "services";
 
+  /// `ended`: a write was answered; "" if it was done, else the name of the error. Outlives the writes.
+  explicit ServiceWrites(std::function<void(const std::string& refused)> ended) { state_->ended = std::move(ended); }
+
   /// Begins one on a node that lives. `torn`: it is done twice, for tests of the check.
   void begin(NodeLife& life, bool torn);
   bool isQuiet() const { return state_.use_count() == 1; }
-  /// In the end: whether all answers were right, and that share of what was begun was acknowledged.
-  void check(double leastShare, const DataSessions::Broken& broken) const;
+  /// In the end: whether all answers were right, and enough of what was begun was acknowledged.
+  void check(const WorkFloor& floor, const DataSessions::Broken& broken) const;
   /// What was acknowledged and the documents of test.services contradict; empty if nothing does.
   std::string compare(const std::vector<bson::Document>& found) const;
 
@@ -31,7 +37,8 @@ class ServiceWrites {
   /// Shared with the writes, which are dropped with their nodes.
   struct State {
     std::map<int64_t, bool> begun;  ///< those that were begun, and whether each has been acknowledged
-    size_t acknowledged = 0;
+    uint64_t acknowledged = 0;
+    std::function<void(const std::string&)> ended;
     std::string broken;
   };
   struct Asked {

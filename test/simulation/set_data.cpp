@@ -5,19 +5,20 @@
 
 #include "messaging/errors/co_status.hpp"
 #include "test/simulation/member_audit.hpp"
+#include "test/simulation/state_documents.hpp"
 
 namespace troupe::sim {
 
 namespace {
 
-/// Of what is begun while primaries come and go, and operations a second.
-constexpr double kLeastDone = 0.2;
-constexpr double kLeastRate = 2;
+/// Primaries come and go, and sessions wait for them.
+constexpr WorkFloor kSetFloor{.ofBegun = 0.2, .ofRate = 1.0 / 15};
 
 /// What all members hold alike: also what a retry is known by. (Images are not: those that a replay makes are marked.)
 constexpr std::pair<const char*, const char*> kCompared[] = {
-    {"test", "items"},    {"test", "lists"},    {"test", "registers"}, {"test", "counters"},
-    {"test", "recorded"}, {"test", "services"}, {"test", "bank"},      {"config", "transactions"}};
+    {"test", "items"},    {"test", "lists"},          {"test", "registers"},
+    {"test", "counters"}, {"test", "recorded"},       {"test", "services"},
+    {"test", "bank"},     {"config", "transactions"}, {StateDocuments::kDatabase, StateDocuments::kCollection}};
 
 /// A member that is down or no secondary answers nothing: it is asked again.
 bson::Document findAllOf(const char* collection) {
@@ -29,11 +30,13 @@ bson::Document majority() { return bson::doc("w", "majority"); }
 
 }  // namespace
 
-SetData::SetData(Simulation& cluster, DataSessions::Hears hears)
+SetData::SetData(Simulation& cluster, const DocumentLedger& documents, DataSessions::Hears hears)
     : cluster_(cluster),
       machine_(cluster.addMachine("clients")),
+      documents_(documents),
       hears_(std::move(hears)),
       sessions_(cluster, machine_, Safety::ofSet(), hears_),
+      services_(hears_.ended),
       anyPrimary_(std::make_unique<Driver>(machine_, cluster.streams(), cluster.nodes(), nullptr)) {
   for (const std::string& node : cluster.nodes())
     members_.push_back(std::make_unique<Driver>(machine_, cluster.streams(), std::vector<std::string>{node}, nullptr,
@@ -85,6 +88,8 @@ Task<StatusWith<checkers::Contents>> SetData::contentsOf(Driver* driver) {
 
 Task<void> SetData::compareMembers() {
   std::map<std::string, checkers::Contents> byNode;
+  // Services may still write: members are not held to what is acknowledged while they are read.
+  const DocumentLedger::Times acknowledged = documents_.newestAcknowledged();
   for (size_t i = 0; i < members_.size(); ++i) {
     auto contents = co_await contentsOf(members_[i].get());
     if (contents.isOK()) byNode[cluster_.nodes()[i]] = std::move(*contents);
@@ -94,7 +99,9 @@ Task<void> SetData::compareMembers() {
   if (difference_.empty()) difference_ = co_await auditMembers();
   same_ = difference_.empty();
   if (same_) {
-    const std::string lost = lostOf(byNode.begin()->second);
+    checkers::Contents& contents = byNode.begin()->second;
+    std::string lost = lostOf(contents);
+    if (lost.empty()) lost = documents_.left(contents[StateDocuments::kNamespace], acknowledged);
     cluster_.note(TraceEvent::Kind::kNote, "", "audit", lost.empty() ? "finds all well" : "finds", lost);
     if (!lost.empty()) hears_.broken(kNothingLost, lost);
   }
@@ -129,13 +136,18 @@ std::string SetData::lostOf(checkers::Contents& contents) {
   return lost;
 }
 
+void SetData::checkWork(const Scenario& scenario) const {
+  sessions_.check(scenario, kSetFloor);
+  services_.check(kSetFloor, hears_.broken);
+  const std::string tooFew = kSetFloor.whyTooFew(documents_.countAcknowledged(), documents_.countBegun(),
+                                                 "majority writes of state documents");
+  if (!tooFew.empty()) hears_.broken(kWorkIsDone, tooFew);
+}
+
 /// Members may take a moment to get the last entries: a difference counts when it does not go away in time.
-std::string SetData::whyNotDone(Duration faultsEndAfter) {
+std::string SetData::whyNotDone(const Scenario& scenario) {
   if (!sessions_.isQuiet() || !services_.isQuiet()) return "an operation still runs";
-  if (!std::exchange(checked_, true)) {
-    sessions_.check(faultsEndAfter, kLeastRate, kLeastDone);
-    services_.check(kLeastDone, hears_.broken);
-  }
+  if (!std::exchange(checked_, true)) checkWork(scenario);
   if (same_) return {};
   if (!std::exchange(comparing_, true)) machine_.start(compareMembers());
   return std::string(kSameEverywhere) + ": " + difference_;

@@ -43,10 +43,11 @@ bool SetWorkload::prepare(Duration atMost) {
 
 void SetWorkload::makeData(bool membersJoin) {
   data_ = std::make_unique<SetData>(
-      cluster_, DataSessions::Hears{
-                    .ended = [this](const std::string& refused) { countAnswer(refused); },
-                    .broken = [this](const char* invariant, const std::string& why) { set_.breakIt(invariant, why); },
-                    .mayLackHistory = membersJoin});
+      cluster_, set_.ledger(),
+      DataSessions::Hears{
+          .ended = [this](const std::string& refused) { countAnswer(refused); },
+          .broken = [this](const char* invariant, const std::string& why) { set_.breakIt(invariant, why); },
+          .mayLackHistory = membersJoin});
 }
 
 void SetWorkload::ask(const WorkSpec& work) {
@@ -56,7 +57,7 @@ void SetWorkload::ask(const WorkSpec& work) {
     case WorkKind::kReconfigs: return askForReconfig();
     case WorkKind::kFreezes: return askForFreeze(work);
     case WorkKind::kJoins: return askForJoin();
-    case WorkKind::kDocuments: return askForDocument();
+    case WorkKind::kDocuments: return askForDocument(work);
     case WorkKind::kMemberReads: return askForRead();
     case WorkKind::kRegisters:
     case WorkKind::kLists:
@@ -93,9 +94,14 @@ void SetWorkload::askForFreeze(const WorkSpec& work) {
 }
 
 /// On any node: one that is not primary refuses it.
-void SetWorkload::askForDocument() {
+void SetWorkload::askForDocument(const WorkSpec& work) {
+  using Durability = StateDocuments::Durability;
   const std::string node = anyWorking();
-  if (!node.empty()) set_.documents(node).put(static_cast<int>(below(20)), sharedTally());
+  if (node.empty()) return;
+  const int key = static_cast<int>(below(20));
+  Durability durability = below(2) == 0 ? Durability::kMajority : Durability::kJournaled;
+  if (durability == Durability::kMajority && share(random_) < work.torn) durability = Durability::kTorn;
+  set_.documents(node).put(key, durability, sharedTally());
 }
 
 void SetWorkload::askForRead() {
@@ -170,7 +176,7 @@ std::string SetWorkload::whyNotDone() {
     if (!joiner.empty()) askForJoinAgain();
     if (!joiner.empty()) return joiner + " has not joined the set";
   }
-  return data_ ? data_->whyNotDone(scenario_.faultsEndAfter) : std::string();
+  return data_ ? data_->whyNotDone(scenario_) : std::string();
 }
 
 /// Another priority, another right to vote, a member less, or one that comes back.

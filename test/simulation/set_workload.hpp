@@ -6,6 +6,7 @@
 #include "test/simulation/member_reads.hpp"
 #include "test/simulation/replica_set.hpp"
 #include "test/simulation/set_data.hpp"
+#include "test/simulation/work_floor.hpp"
 #include "test/simulation/workload.hpp"
 
 namespace troupe::sim {
@@ -16,7 +17,7 @@ class SetWorkload final : public Workload {
   SetWorkload(const Scenario& scenario, Simulation& cluster, ReplicaSet& set, uint64_t seed)
       : Workload(scenario, cluster, seed), set_(set) {
     const auto resyncs = [](const WorkSpec& work) { return work.kind == WorkKind::kResyncs; };
-    if (std::ranges::any_of(scenario.workloads, [](const WorkSpec& work) { return isOfData(work.kind); }))
+    if (std::ranges::any_of(scenario.workloads, [](const WorkSpec& work) { return writesData(work.kind); }))
       makeData(scenario.topology.joiners > 0 || std::ranges::any_of(scenario.workloads, resyncs));
   }
 
@@ -26,12 +27,15 @@ class SetWorkload final : public Workload {
   std::string whyNotDone();
 
  private:
-  static bool isOfData(WorkKind kind) { return kind >= WorkKind::kRegisters && kind != WorkKind::kResyncs; }
+  /// Whether members have to hold the same in the end.
+  static bool writesData(WorkKind kind) {
+    return kind == WorkKind::kDocuments || kind == WorkKind::kServiceWrites || isOfSessions(kind);
+  }
   void makeData(bool membersJoin);
   void ask(const WorkSpec& work) override;
   void askForStepDown(const WorkSpec& work);
   void askForStepUp();
-  void askForDocument();
+  void askForDocument(const WorkSpec& work);
   void askForRead();
   void askForServiceWrite(const WorkSpec& work);
   void askForReconfig();
@@ -50,7 +54,7 @@ class SetWorkload final : public Workload {
   ReplicaSet& set_;
   Duration nextJoin_{};                 ///< not earlier is a join asked for again
   Duration nextResync_{};               ///< likewise
-  std::unique_ptr<SetData> data_;       ///< none: the scenario does not work with data
+  std::unique_ptr<SetData> data_;       ///< none: the scenario writes no data
   std::unique_ptr<MemberReads> reads_;  ///< none before the first is asked for
 };
 

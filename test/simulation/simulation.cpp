@@ -1,6 +1,8 @@
 #include "test/simulation/simulation.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 namespace troupe::sim {
 
@@ -43,7 +45,9 @@ Simulation::~Simulation() {
 }
 
 Node& Simulation::addMachine(const std::string& name) {
-  Machine& made = machines_[name];
+  const auto [place, isNew] = machines_.try_emplace(name);
+  if (!isNew) throw std::logic_error("there is a machine " + name + " already");  // its tasks would lose their node
+  Machine& made = place->second;
   made.time = std::make_shared<VirtualEnvironment>(seed_ * 7919 + machines_.size());
   made.time->advanceTo(now_);
   made.node = std::make_unique<Node>(NodeOptions{.name = name, .environment = made.time, .manual = true});

@@ -56,7 +56,8 @@ class Simulation {
   DiskConditions& disk(const std::string& node) { return slots_.at(node).conditions; }
   Network& network() { return network_; }
   Streams& streams() { return *streams_; }
-  /// A machine beside the nodes, for clients: its tasks run in turns as theirs do. It is never killed.
+  /// A machine beside the nodes, for clients: its tasks run in turns as theirs do. It is never killed. Throws
+  /// std::logic_error when there is one of that name.
   Node& addMachine(const std::string& name);
   /// Calls `action` when virtual time has passed by that much.
   void at(Duration fromNow, std::function<void()> action);

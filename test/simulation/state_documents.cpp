@@ -11,12 +11,17 @@ namespace troupe::sim {
 
 namespace {
 
-const storage::Namespace kDocuments("config", "written");
+const storage::Namespace kDocuments(StateDocuments::kDatabase, StateDocuments::kCollection);
 
+/// A node that dies takes this with it: its writes are not acknowledged then.
 Task<void> putOne(std::shared_ptr<machines::CollectionStore> store, bson::Document document,
-                  std::shared_ptr<Tally> tally) {
+                  StateDocuments::Durability wanted, DocumentLedger* ledger, std::shared_ptr<Tally> tally) {
   ++tally->asked;
-  const Status status = co_await store->put(std::move(document), machines::Durability::kJournaled);
+  const int64_t value = document["n"].toInt64();
+  const bool isMajority = wanted == StateDocuments::Durability::kMajority;
+  const auto durability = isMajority ? machines::Durability::kMajority : machines::Durability::kJournaled;
+  const Status status = co_await store->put(std::move(document), durability);
+  if (status.isOK() && wanted != StateDocuments::Durability::kJournaled) ledger->acknowledged(value);
   if (status.isOK()) ++tally->done;
   else ++tally->refused[errorName(status.code())];
 }
@@ -28,10 +33,12 @@ void StateDocuments::started(NodeLife& life) {
   store_ = std::make_shared<machines::CollectionStore>(life.storage(), kDocuments);
 }
 
-void StateDocuments::put(int key, const std::shared_ptr<Tally>& tally) {
+void StateDocuments::put(int key, Durability durability, const std::shared_ptr<Tally>& tally) {
   const auto view = life_->assembly().membership()->view();
   if (view->isWritable() && view->topology.memory.term != term_) store_->serveIn(term_ = view->topology.memory.term);
-  life_->node().start(putOne(store_, bson::doc("_id", key, "n", ++written_, "term", term_), tally));
+  if (view->isWritable() && durability != Durability::kJournaled) ledger_.begun();
+  const bson::Document document = bson::doc("_id", key, "n", ledger_.newValue(), "term", term_);
+  life_->node().start(putOne(store_, document, durability, &ledger_, tally));
 }
 
 bool StateDocuments::observes(const storage::CatalogEntry& entry) const { return entry.ns == kDocuments; }
@@ -56,6 +63,7 @@ Status StateDocuments::checkOnCommit(storage::RecoveryUnit& unit, bson::View doc
     const int64_t now = view->topology.memory.term;
     if (std::exchange(logTerm_, now) != now) log_ = std::make_shared<Log>();
     (*log_)[key].push_back(value);
+    ledger_.committed(key, value, slot);
     if (!view->isWritable() || now != slot.term || (wanted != 0 && wanted != now))
       broken_(fmt::format("{}: a document of term {} was committed at a time of term {} on {}, which {} in term {}",
                           kInvariant, wanted, slot.term, life_->node().name(),

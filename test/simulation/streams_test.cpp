@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "messaging/wire/frame_reader.hpp"
 #include "test/simulation/simulation.hpp"
 
@@ -72,6 +74,9 @@ class StreamsTest : public testing::Test {
   int frames = 0;
   bool reads = true, ended = false, written = false;
 };
+
+/// Another one of its name would take the node from the tasks of the first.
+TEST_F(StreamsTest, AMachineIsMadeOnce) { EXPECT_THROW(cluster.addMachine("server"), std::logic_error); }
 
 TEST_F(StreamsTest, BytesArriveInOrderWhateverTheNetworkDoes) {
   cluster.network().setUsual({.loss = 0.3});
