@@ -128,11 +128,11 @@ struct ServerContext {
   storage::ConflictCounters conflicts;
   BlockingWork& blocking;
   DiskGuard& disk;
-  auth::RandomSource secrets;             ///< for salts and nonces: unpredictable but in tests and simulations
-  std::string loginSecret;                ///< random; makes decoy credentials stable
-  std::string spillDirectory;             ///< where big sorts put their runs
-  std::function<void()> wakeFlusher;      ///< called when a request waits for a flush that has not begun
-  std::function<void()> requestShutdown;  ///< as SIGTERM does
+  auth::RandomSource secrets;         ///< for salts and nonces: unpredictable but in tests and simulations
+  std::string loginSecret;            ///< makes decoy credentials stable: of the cluster or the node where it can be
+  std::string spillDirectory;         ///< where big sorts put their runs
+  std::function<void()> wakeFlusher;  ///< called when a request waits for a flush that has not begun
+  std::function<void()> requestShutdown;                                    ///< as SIGTERM does
   std::function<std::vector<bson::Document>(bson::View filter)> actorRows;  ///< rows of the actor tree
   storage::Locker shutdownLock{locks};  ///< holds the global lock from the end of the last operation on
   /// An operator's action on an actor: "restart", "park", "resume", "trace" or "untrace". Errors: BadValue (no such

@@ -256,7 +256,8 @@ class Engine {
   virtual Status rollbackToStable() = 0;
 
   /// The time from which on the data are consistent; zero before and during initial sync, and on a node without
-  /// replication. Set by replication, read when a checkpoint is taken (CKP-002 to 004).
+  /// replication, unless its data are those that a member has left: their time is kept. Set by replication, read when a
+  /// checkpoint is taken (CKP-002 to 004).
   void setInitialDataTimestamp(Timestamp ts) { initialData_.store(ts.asUint64(), std::memory_order_release); }
   Timestamp initialDataTimestamp() const { return Timestamp::fromUint64(initialData_.load(std::memory_order_acquire)); }
   /// The data are copied anew, and have no time until it is set again. Meanwhile each checkpoint is a full one, also
