@@ -1,5 +1,6 @@
 #include "actors/commands/cursor_batches.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "actors/commands/query_support.hpp"
@@ -12,6 +13,7 @@
 #include "actors/server/role_check.hpp"
 #include "actors/server/shown_command.hpp"
 #include "messaging/errors/co_status.hpp"
+#include "messaging/wire/frame_reader.hpp"
 
 namespace troupe::commands {
 using namespace server;
@@ -22,6 +24,11 @@ namespace {
 constexpr int kResultsPerLook = 64;
 /// Bytes for the framing of the cursor and of reply fields, beside the documents.
 constexpr size_t kReplyOverhead = 16 * 1024;
+
+/// Of an idle cursor beside its command: its plan, the state of its operation, its entry in the registry.
+constexpr int64_t kBytesOfCursor = 4096;
+/// A parsed command takes some times its bytes.
+constexpr int64_t kParsedPerByte = 4;
 
 struct BatchState {
   int64_t returned = 0;
@@ -38,6 +45,44 @@ bool staysOpen(const ClientCursor& cursor) {
   return metrics.docsExamined > 0;
 }
 
+/// What a client leaves in cursors counts for the node, like its messages (`Request::accountForMessages`): those of
+/// other members do not.
+storage::MemoryGovernor* governorOfCursors(const Request& request) {
+  return request.rawBatch ? nullptr : request.operation().services().memory;
+}
+
+/// Keeps a result that does not fit into this batch for the next one, which comes whenever the client likes.
+Status hold(Request& request, ClientCursor& cursor, bson::View document) {
+  TROUPE_TRY(cursor.heldMemory.resize(governorOfCursors(request), static_cast<int64_t>(document.size())));
+  cursor.held = bson::Document(document);
+  if (cursor.position) cursor.heldRecord = cursor.stream->recordId();
+  return Status::OK();
+}
+
+/// Ends a batch early where the owner of its connection leaves nearly all unread that it may (MessageMemory): one that
+/// reads over many connections at once gets smaller batches, and loses none of them.
+class UnreadShare {
+ public:
+  explicit UnreadShare(Request& request) : request_(request) {}
+  /// Whether the reply may become so many bytes larger; they are counted then.
+  bool mayTake(size_t more) {
+    const auto& reserve = request_.client().reserveAnswer;
+    const size_t needed = request_.reply().size() + more + kOtherFields;
+    if (needed <= reserved_ || !reserve || request_.rawBatch) return true;
+    // Ahead of what is needed, as far as there is room: the count is shared by all connections.
+    const size_t ahead = needed + std::min(needed, kStep);
+    if (reserve(ahead)) reserved_ = ahead;
+    else if (reserve(needed)) reserved_ = needed;
+    return needed <= reserved_;
+  }
+
+ private:
+  static constexpr size_t kOtherFields = 4 * 1024;
+  static constexpr size_t kStep = 256 * 1024;
+  Request& request_;
+  size_t reserved_ = wire::FrameReader::kIdleSize;  ///< smaller answers do not count
+};
+
 /// Moves results into the open array of the reply.
 Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit, BatchState& state) {
   ScanPriority priority(request, *cursor.stream);
@@ -48,6 +93,7 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
     limit.bytes = std::min(limit.bytes, raw->bytes);
     raw->reserve(std::min(limit.bytes, 2 * cursor.lastRawBytes));
   }
+  UnreadShare unread(request);
   const size_t start = reply.size();
   const auto size = [&] { return raw ? raw->documents.size() : reply.size() - start; };
   const auto push = [&](bson::View document) {
@@ -58,9 +104,12 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
   TimePoint lastYield = request.operation().started();
   while (!limit.documents || state.returned < *limit.documents) {
     if (cursor.held) {
+      (void)unread.mayTake(cursor.held->view().size());  // the first result has to be taken
       push(cursor.held->view());
       if (cursor.position) cursor.position->record = cursor.heldRecord;
       cursor.held.reset();
+      cursor.heldMemory.shrinkTo(0);  // it counts for the reply now
+      if (!request.accountForMessages().isOK()) break;
       continue;
     }
     auto next = cursor.stream->next();
@@ -74,9 +123,10 @@ Task<Status> fillBatch(Request& request, ClientCursor& cursor, BatchLimit limit,
       if (next->document.size() > bson::kMaxInternalDocumentSize)
         co_return Status(ErrorCode::kBSONObjectTooLarge, "a result of " + std::to_string(next->document.size()) +
                                                              " bytes is larger than the limit of a document");
-      if (state.returned > 0 && size() + next->document.size() > limit.bytes) {
-        cursor.held = bson::Document(next->document);
-        if (cursor.position) cursor.heldRecord = cursor.stream->recordId();
+      const size_t more = next->document.size();
+      const bool hasRoom = state.isOnly || unread.mayTake(more);
+      if (state.returned > 0 && (size() + more > limit.bytes || !hasRoom)) {
+        if (!state.isOnly) TROUPE_CO_TRY(hold(request, cursor, next->document));
         break;
       }
       push(next->document);
@@ -156,12 +206,22 @@ void leave(Request& request, ClientCursor& cursor) {
   cursor.stash = request.operation().stash();
 }
 
-/// Registers a cursor that has more to give, with what it needs without its command. Gives its id.
-int64_t keep(Request& request, std::unique_ptr<ClientCursor> cursor) {
-  leave(request, *cursor);
+/// Charges a cursor that is about to be registered: many small ones that nobody closes are memory, too. Of a command
+/// beyond `kFree` the stream charges the bytes to its budget.
+Status chargeCursor(const Request& request, ClientCursor& cursor) {
+  const auto body = static_cast<int64_t>(std::min<size_t>(request.body().size(), storage::MemoryBudget::kFree));
+  const auto shown = static_cast<int64_t>(cursor.command.view().size());
+  return cursor.memory.resize(governorOfCursors(request), kBytesOfCursor + shown + kParsedPerByte * body);
+}
+
+/// Registers a cursor that has more to give, with what it needs without its command. Gives its id. Errors:
+/// ExceededMemoryLimit.
+StatusWith<int64_t> keep(Request& request, std::unique_ptr<ClientCursor> cursor) {
   bson::Builder shown;
   appendShownCommand(shown, request.body(), kShownFieldBytesOfCursor);
   cursor->command = bson::Document(shown.finish()["command"].asDocument());
+  TROUPE_TRY(chargeCursor(request, *cursor));
+  leave(request, *cursor);
   const bool awaitsData = cursor->tail && cursor->tail->awaitData;
   if (const auto deadline = request.operation().deadline(); deadline && !awaitsData)
     cursor->maxTimeLeft = *deadline - request.server().node.environment().now();
@@ -244,7 +304,10 @@ Task<Status> replyWithCursor(Request& request, std::unique_ptr<ClientCursor> cur
   appendPosition(reply, *cursor);
   noteResults(request, *cursor, state.returned);
   const std::string ns = cursor->ns;
-  const int64_t id = state.exhausted || single ? 0 : keep(request, std::move(cursor));
+  int64_t id = 0;
+  if (!state.exhausted && !single) {
+    TROUPE_CO_ASSIGN(id, keep(request, std::move(cursor)));
+  }
   request.cursorId = id;
   request.cursorExhausted = id == 0;
   // Not before it is registered: a session's killer ends its operations, then its cursors, and has to meet one of them.

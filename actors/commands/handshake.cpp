@@ -123,18 +123,19 @@ Task<Status> awaitTopologyChange(Request& request) {
   co_return co_await waitForChange(request, known.counter, wait);
 }
 
-void appendTopologyVersion(Request& request) {
-  HelloState& hello = request.server().hello;
-  request.reply().append("topologyVersion", bson::doc("processId", hello.processId(), "counter", hello.counter()));
-}
-
-/// A standalone node is always writable; a member tells what its set knows.
-void appendRole(Request& request, bool modern) {
+/// A standalone node is always writable; a member tells what its set knows. Gives the topology version, which it
+/// appends, too.
+bson::Document appendRole(Request& request, bool modern) {
   const replication::Membership* membership = request.server().membership;
+  const HelloState& hello = request.server().hello;
+  const auto view = hello.counted([membership] { return membership ? membership->view() : nullptr; });
   if (membership)
-    replication::appendHello(request.reply(), *membership, *membership->view(), request.server().progress->times(),
+    replication::appendHello(request.reply(), *membership, *view.value, request.server().progress->times(),
                              request.server().progress->dates(), modern);
   else request.reply().append(modern ? "isWritablePrimary" : "ismaster", true);
+  bson::Document version = hello.topologyVersion(view.counter);
+  request.reply().append("topologyVersion", version);
+  return version;
 }
 
 void appendCompression(Request& request) {
@@ -154,13 +155,11 @@ Task<Status> hello(Request& request) {
   ServerContext& server = request.server();
   if (server.hello.shuttingDown()) {
     co_return Status(ErrorCode::kShutdownInProgress, "The server is shutting down",
-                     bson::doc("topologyVersion",
-                               bson::doc("processId", server.hello.processId(), "counter", server.hello.counter())));
+                     bson::doc("topologyVersion", server.hello.topologyVersion(server.hello.counter())));
   }
   bson::Builder& reply = request.reply();
   if (request.flag("helloOk")) reply.append("helloOk", true);
-  appendRole(request, modern);
-  appendTopologyVersion(request);
+  const bson::Document version = appendRole(request, modern);
   reply.append("maxBsonObjectSize", bson::kMaxDocumentSize).append("maxMessageSizeBytes", int32_t{48'000'000});
   reply.append("maxWriteBatchSize", int32_t{100'000}).append("localTime", bson::Date{wallMillis(server)});
   reply.append("logicalSessionTimeoutMinutes", static_cast<int32_t>(server.parameters.sessionTimeoutMinutes));
@@ -174,9 +173,7 @@ Task<Status> hello(Request& request) {
   if (request.wire().has(wire::kExhaustAllowed) && request.arg("topologyVersion")) {
     bson::Builder next;
     for (const bson::Element& e : request.body()) {
-      if (e.name() == "topologyVersion")
-        next.append("topologyVersion",
-                    bson::doc("processId", server.hello.processId(), "counter", server.hello.counter()));
+      if (e.name() == "topologyVersion") next.append("topologyVersion", version);
       else next.append(e);
     }
     request.streamOn = next.finish();

@@ -83,6 +83,10 @@ class Client {
   std::function<void(Duration)> watchPeer = {};
   /// Whether the peer has closed; set by a connection, and asked on its own coroutine only. Null: unknown.
   std::function<bool()> isPeerGone = {};
+  /// Counts an answer that grows to so many bytes as one that the peer leaves unread; set by a connection, and asked on
+  /// its own coroutine only. False: its owner may leave no more, and an answer that is larger costs the connection.
+  /// Null: nobody counts.
+  std::function<bool(size_t)> reserveAnswer = {};
 
   bool authenticated() const { return !users.empty(); }
   /// Whether it acts for the cluster itself, as another node's own commands do.

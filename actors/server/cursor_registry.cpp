@@ -6,6 +6,9 @@ namespace troupe::server {
 
 namespace {
 
+/// Of a cursor that has ended, until its client has heard of that: its name, its session, its owners.
+constexpr int64_t kBytesOfEndedCursor = 1024;
+
 /// A cursor is used in the session that opened it, or outside of sessions when none did.
 Status checkSession(int64_t id, bson::View opened, bson::View used) {
   const std::string cursor = "Cannot run getMore on cursor " + std::to_string(id);
@@ -155,6 +158,8 @@ int64_t CursorRegistry::killIf(const std::function<bool(const ClientCursor&)>& w
       if (!which(*here->second.cursor)) continue;
       if (afterwards == Afterwards::kPlanKilled) {
         here->second.planKilled = here->second.cursor->lastUsed;
+        here->second.memory = std::move(here->second.cursor->memory);
+        here->second.memory.shrinkTo(kBytesOfEndedCursor);
         dropped.push_back(std::move(here->second.cursor));
       } else {
         dropped.push_back(killLocked(here));

@@ -21,6 +21,7 @@
 #include "actors/server/table_piece.hpp"
 #include "messaging/bson/document.hpp"
 #include "messaging/errors/status.hpp"
+#include "storage/operation/node_charge.hpp"
 #include "storage/operation/operation_context.hpp"
 
 namespace troupe::server {
@@ -70,7 +71,9 @@ struct ClientCursor {
   std::optional<ScanPosition> position;  ///< while it is asked for
   storage::StashedOperation stash;       ///< what the last command left for the next one
   std::unique_ptr<ResultStream> stream;
+  storage::NodeCharge memory;          ///< of the cursor itself, once it is registered
   std::optional<bson::Document> held;  ///< a result that did not fit into the last batch
+  storage::NodeCharge heldMemory;      ///< of it
   storage::RecordId heldRecord;        ///< its record, where the position is asked for
 };
 
@@ -140,6 +143,7 @@ class CursorRegistry {
     std::optional<SessionKey> sessionKey;
     std::vector<UserKey> owners;
     bool killed = false;
+    storage::NodeCharge memory;           ///< of this slot, once its cursor is gone
     std::optional<TimePoint> planKilled;  ///< the last use of a cursor that is gone, of which its client is still told
   };
   bool isUsedSince(int64_t id, TimePoint when) const;

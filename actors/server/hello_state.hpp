@@ -17,6 +17,23 @@ class HelloState {
 
   const bson::ObjectId& processId() const { return processId_; }
   int64_t counter() const;
+  template <class T>
+  struct Counted {
+    int64_t counter;  ///< of the topology version
+    T value;
+  };
+  /// Gives what `read` reads of the node's role with the counter to be shown beside it: the only way to show both. The
+  /// counter goes first. A change is published, then counted: what is read may be newer than its counter, and a client
+  /// hears of it once more; were it older, the client would keep it until the next change.
+  template <class Read>
+  auto counted(Read&& read) const {
+    const int64_t before = counter();
+    return Counted<decltype(read())>{before, read()};
+  }
+  /// {processId, counter}, as drivers know it.
+  bson::Document topologyVersion(int64_t counter) const {
+    return bson::doc("processId", processId_, "counter", counter);
+  }
   bool shuttingDown() const;
 
   /// Completes `woken` at the next change, or at once when `known` is not the present counter. A waiter gives up by

@@ -8,6 +8,8 @@ namespace {
 constexpr int64_t kMiB = 1024 * 1024;
 /// What one owner may hold, as a multiple of what is left: alone three quarters of all, each of two three sevenths.
 constexpr int64_t kTimesTheRest = 3;
+constexpr const char* kOfUnknown = "preAuthMessageMemoryMB";
+constexpr const char* kOfAll = "partialMessageMemoryMB";
 }  // namespace
 
 void MessageMemory::Pool::add(const std::string& owner, int64_t more) {
@@ -19,22 +21,27 @@ void MessageMemory::Pool::add(const std::string& owner, int64_t more) {
 }
 
 Status MessageMemory::Share::resize(int64_t bytes, bool trusted, const std::string& owner) {
-  if (bytes == 0 && bytes_ == 0) return Status::OK();
+  const char* passed = bound(bytes, trusted, owner);
+  if (!passed) return Status::OK();
+  sums_->refused.fetch_add(1, std::memory_order_relaxed);
+  return {ErrorCode::kExceededMemoryLimit,
+          "incomplete messages and unread answers of " + owner + " or of " +
+              (passed == kOfUnknown ? "all clients that have not authenticated" : "all clients") +
+              " take all the memory they may (" + passed + ")"};
+}
+
+const char* MessageMemory::Share::bound(int64_t bytes, bool trusted, const std::string& owner) {
+  if (bytes == 0 && bytes_ == 0) return nullptr;
   const int64_t bytesBefore = bytes_;
   const bool trustedBefore = trusted_;
   const std::string ownerBefore = owner_;
   const std::lock_guard lock(sums_->mutex);
   set(bytes, trusted, owner);
-  if (bytes <= bytesBefore) return Status::OK();
+  if (bytes <= bytesBefore) return nullptr;
   const bool tooMuchUnknown = !trusted && isTooMuch(sums_->unknown, parameters_.preAuthMessageMemoryMB);
-  if (!tooMuchUnknown && !isTooMuch(sums_->all, parameters_.partialMessageMemoryMB)) return Status::OK();
+  if (!tooMuchUnknown && !isTooMuch(sums_->all, parameters_.partialMessageMemoryMB)) return nullptr;
   set(bytesBefore, trustedBefore, ownerBefore);
-  sums_->refused.fetch_add(1, std::memory_order_relaxed);
-  return {ErrorCode::kExceededMemoryLimit,
-          "incomplete messages and unread answers of " + owner + " or of " +
-              (tooMuchUnknown ? "all clients that have not authenticated" : "all clients") +
-              " take all the memory they may (" +
-              (tooMuchUnknown ? "preAuthMessageMemoryMB" : "partialMessageMemoryMB") + ")"};
+  return tooMuchUnknown ? kOfUnknown : kOfAll;
 }
 
 bool MessageMemory::Share::isTooMuch(const Pool& pool, int64_t limitMB) const {

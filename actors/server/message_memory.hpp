@@ -44,9 +44,13 @@ class MessageMemory {
     /// To be called before the connection's buffer becomes `bytes` large. ExceededMemoryLimit: it must not; what it
     /// held before stays counted.
     Status resize(int64_t bytes, bool trusted, const std::string& owner);
+    /// The same for one who does without: false is not counted among the refusals.
+    bool tryResize(int64_t bytes, bool trusted, const std::string& owner) { return !bound(bytes, trusted, owner); }
     int64_t bytes() const { return bytes_; }
 
    private:
+    /// Resizes, or gives the name of the bound that it would pass.
+    const char* bound(int64_t bytes, bool trusted, const std::string& owner);
     /// Under the mutex, as the next.
     void set(int64_t bytes, bool trusted, const std::string& owner);
     bool isTooMuch(const Pool& pool, int64_t limitMB) const;

@@ -23,6 +23,11 @@ bool tellsOfRole(ErrorCode code) {
   }
 }
 
+/// Those of a shutdown, which is counted before they are made.
+bool tellsOfShutdown(ErrorCode code) {
+  return code == ErrorCode::kInterruptedAtShutdown || code == ErrorCode::kShutdownInProgress;
+}
+
 /// Goes on with rows of this node's actors and machines, which their command has made when it ran: they are asked for
 /// in every state, most of all in those that serve no reads.
 bool readsRowsOfNode(const Request& request) {
@@ -89,9 +94,12 @@ Status checkRoleForReading(const ServerContext& server, bool fromSecondaries) {
 }
 
 void appendTopologyVersion(Request& request, ErrorCode failure) {
-  if (!request.server().membership || !tellsOfRole(failure)) return;
+  const replication::Membership* membership = request.server().membership;
+  if (!membership || !tellsOfRole(failure)) return;
   const HelloState& hello = request.server().hello;
-  request.reply().append("topologyVersion", bson::doc("processId", hello.processId(), "counter", hello.counter()));
+  const auto writable = hello.counted([membership] { return membership->view()->isWritable(); });
+  if (writable.value && !tellsOfShutdown(failure)) return;
+  request.reply().append("topologyVersion", hello.topologyVersion(writable.counter));
 }
 
 bool mayWrite(const ServerContext& server, const storage::Namespace& ns) {

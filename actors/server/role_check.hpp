@@ -25,7 +25,8 @@ void readFromCursor(Request& request, bool fromSecondaries);
 Status checkRoleForWriting(const Request& request, std::string_view db);
 
 /// Appends `topologyVersion` to the reply of a failure that sends drivers to look for another primary. A driver
-/// compares it with the one of the last hello, and ignores a failure that is not newer.
+/// compares it with the one of the last hello, and ignores a failure that is not newer. A failure of a change that is
+/// not published yet goes without: it would pass for an old one.
 void appendTopologyVersion(Request& request, ErrorCode failure);
 
 /// Whether services of this node may write to the namespace in its present role.

@@ -33,11 +33,13 @@ Connection::Connection(std::shared_ptr<Transport> transport, std::shared_ptr<ser
       memory_(server.messages) {
   client_->watchPeer = [this](Duration period) { watchPeer(period); };
   client_->isPeerGone = [this] { return transport_->isPeerGone(); };
+  client_->reserveAnswer = [this](size_t bytes) { return reserveAnswer(bytes); };
 }
 
 Connection::~Connection() {
   client_->watchPeer = nullptr;
   client_->isPeerGone = nullptr;
+  client_->reserveAnswer = nullptr;
   if (transport_) transport_->close();
   if (const int64_t failed = client_->failedLogIns.rest(); failed > 0) {
     server_.log.info(log::Component::kAccess, 5286308, client_->description(), "More log-ins failed before the end",
@@ -87,6 +89,7 @@ Task<void> Connection::serve() {
       if (memory_.bytes() > 0 && server::isTrusted(server_, *client_)) (void)memory_.resize(0, true, ownerOfMemory());
       busy_ = true;
       open = co_await answer(*frame);
+      releaseAnswer();
       busy_ = false;
       continue;
     }
@@ -186,6 +189,7 @@ Task<bool> Connection::runRequest(wire::Request wire) {
     const bool streaming = request.streamOn && wire.has(wire::kExhaustAllowed);
     const bool sent = co_await send(
         wire.reply(std::move(request.message()), id, streaming ? uint32_t{wire::kMoreToCome} : 0, inReplyTo));
+    releaseAnswer();
     if (!sent || !streaming || client_->closing) co_return sent && !client_->closing;
     next = std::move(*request.streamOn);
     wire.body = next;
@@ -214,7 +218,6 @@ Task<bool> Connection::send(std::string bytes) {
   if (!written.isOK()) co_return false;
   if (*written == bytes.size()) co_return true;
   auto rest = std::make_shared<const std::string>(std::move(bytes));
-  const int64_t held = memory_.bytes();
   if (const Status room = holdAnswer(rest->size() - *written); !room.isOK()) {
     server_.gate.refused(server::ConnectionRefusal::kUnread);
     logClosing(room);
@@ -225,15 +228,31 @@ Task<bool> Connection::send(std::string bytes) {
   if (!sendWatch_) sendWatch_ = every(kLookAtSendingEvery, [this] { lookAtSending(); });
   const Status sent = co_await transport_->write(rest, *written);
   sending_.reset();
-  if (memory_.bytes() != held) (void)memory_.resize(held, server::isTrusted(server_, *client_), ownerOfMemory());
   co_return sent.isOK();
 }
 
 /// An answer stays in memory until its client has read it. Those that it reads at once are not counted.
 Status Connection::holdAnswer(size_t bytes) {
-  if (bytes <= wire::FrameReader::kIdleSize) return Status::OK();
-  const int64_t wanted = memory_.bytes() + static_cast<int64_t>(bytes);
-  return memory_.resize(wanted, server::isTrusted(server_, *client_), ownerOfMemory());
+  const auto wanted = static_cast<int64_t>(bytes);
+  if (bytes <= wire::FrameReader::kIdleSize || wanted <= answer_) return Status::OK();
+  TROUPE_TRY(memory_.resize(memory_.bytes() - answer_ + wanted, server::isTrusted(server_, *client_), ownerOfMemory()));
+  answer_ = wanted;
+  return Status::OK();
+}
+
+bool Connection::reserveAnswer(size_t bytes) {
+  const auto wanted = static_cast<int64_t>(bytes);
+  if (wanted <= answer_) return true;
+  const int64_t all = memory_.bytes() - answer_ + wanted;
+  if (!memory_.tryResize(all, server::isTrusted(server_, *client_), ownerOfMemory())) return false;
+  answer_ = wanted;
+  return true;
+}
+
+void Connection::releaseAnswer() {
+  if (answer_ == 0) return;
+  const int64_t rest = memory_.bytes() - std::exchange(answer_, 0);
+  (void)memory_.resize(rest, server::isTrusted(server_, *client_), ownerOfMemory());
 }
 
 void Connection::lookAtSending() {

@@ -36,8 +36,11 @@ class Connection final : public Actor {
   /// gone.
   Task<bool> runRequest(wire::Request wire);
   Task<bool> send(std::string bytes);
-  /// Errors: ExceededMemoryLimit.
+  /// Counts an answer of so many bytes until `releaseAnswer`. Errors: ExceededMemoryLimit.
   Status holdAnswer(size_t bytes);
+  /// The same for one that may do without: a batch ends then.
+  bool reserveAnswer(size_t bytes);
+  void releaseAnswer();
   /// Closes the connection of a client that does not read its answer.
   void lookAtSending();
   /// Whether the first bytes are those of another node that opens a link.
@@ -68,6 +71,7 @@ class Connection final : public Actor {
   const std::shared_ptr<wire::FrameReader> reader_ = std::make_shared<wire::FrameReader>();
   int32_t nextReply_ = 1;
   int64_t requests_ = 0;
+  int64_t answer_ = 0;  ///< bytes of `memory_` for the answer that is made or sent
   bool busy_ = false;
   int64_t arrived_ = 0;  ///< bytes of messages since `awaitedUntil` was set
   /// An answer that its client does not take at once.

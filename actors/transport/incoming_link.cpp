@@ -61,6 +61,7 @@ void IncomingLink::onStop(const Status&) {
 void IncomingLink::look() {
   const auto& times = links_->settings().times;
   const TimePoint now = environment().now();
+  if (isTakingBytes()) heardAt_ = now;
   cell().row()->pendingAsks.store(static_cast<int32_t>(outbox().lengths().asks), std::memory_order_relaxed);
   if (handshake_ && now >= startedAt_ + times.handshake)
     reject({Rejection::kSlow, "the other node did not finish the handshake in time"});

@@ -43,6 +43,12 @@ void LinkEnd::changeOutbox(std::shared_ptr<Outbox> outbox) {
   former->refuse({ErrorCode::kHostUnreachable, "another outbox is used now"});  // wakes the coroutine that writes it
 }
 
+bool LinkEnd::isTakingBytes() {
+  if (!stream_ || !stream_->heldBack) return false;
+  const int64_t taken = stream_->transport->bytesTaken();
+  return std::exchange(stream_->taken, taken) < taken;
+}
+
 /// A time that is not believed holds nothing up: the message means what it says without it, and the clocks are for
 /// operators to set.
 StatusWith<Envelope> LinkEnd::readFromPeer(const Frame& frame, const Links& links, bool authenticated) {
@@ -90,8 +96,11 @@ bool LinkEnd::takeFrames(const std::shared_ptr<Stream>& stream) {
 Task<void> LinkEnd::readFrames(std::shared_ptr<Stream> stream) {
   while (takeFrames(stream)) {
     if (outbox_->isOverfull()) {
+      stream->heldBack = true;
+      stream->taken = stream->transport->bytesTaken();
       co_await outbox_->drained();  // the other side asks faster than it takes the answers
       if (stream != stream_) co_return;
+      stream->heldBack = false;
     }
     stream->begun = stream->reader->buffered();
     const auto n = co_await stream->transport->read(stream->reader);

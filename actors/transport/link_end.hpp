@@ -32,6 +32,9 @@ class LinkEnd : public Actor {
   void expectProofs(const std::string& key) {
     if (!key.empty()) stream_->reader->expectProofs(key);
   }
+  /// Whether the peer has taken bytes since the last call, while nothing is read because too many wait to be written.
+  /// That is all that is heard of it then.
+  bool isTakingBytes();
   bool isEncrypted() const { return stream_ && stream_->transport->encrypted(); }
 
   /// A frame has come.
@@ -56,6 +59,8 @@ class LinkEnd : public Actor {
     std::shared_ptr<FrameReader> reader;  ///< the transport's while it reads
     size_t begun = 0;                     ///< bytes of an incomplete frame when it last began to read
     bool writing = false;                 ///< the transport has the rest of a block
+    bool heldBack = false;                ///< it does not read until less waits to be written
+    int64_t taken = 0;                    ///< by the peer, when that was looked at last
   };
   Task<void> readFrames(std::shared_ptr<Stream> stream);
   Task<void> writeBlocks(std::shared_ptr<Stream> stream);

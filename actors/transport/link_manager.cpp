@@ -101,7 +101,9 @@ void LinkManager::setPeers(const SetPeers& wanted) {
 void LinkManager::forgetUnused() {
   const TimePoint old = environment().now() - links_->settings().forgetAfter;
   for (const auto& [peer, entry] : links_->peers())
-    if (entry.since == Links::Since::kOnce && entry.usedAt <= old) disconnect(peer);
+    // An answer may take longer than that: a command runs there.
+    if (entry.since == Links::Since::kOnce && entry.usedAt <= old && entry.outbox->lengths().asks == 0)
+      disconnect(peer);
 }
 
 Task<void> LinkManager::ping(Received<PingPeer> wanted, Context context) {

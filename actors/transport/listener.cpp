@@ -30,8 +30,7 @@ Listener::Listener(ListenerOptions options, std::shared_ptr<Network> network, se
 Listener::~Listener() = default;
 
 void Listener::onStart() {
-  for (const auto& address : options_.addresses)
-    ports_.push_back(network_->listen(node(), address, options_.port, options_.tls));
+  ports_ = network_->listen(node(), options_.addresses, options_.port, options_.tls);
   if (!options_.localSocket.empty())
     ports_.push_back(network_->listenLocally(node(), options_.localSocket, options_.localSocketPermissions));
   for (const auto& port : ports_) start(acceptFrom(port.get()));

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "actors/transport/settings.hpp"
 #include "actors/transport/transport.hpp"
@@ -44,9 +45,11 @@ class Port {
 class Network {
  public:
   virtual ~Network() = default;
-  /// Opens a port. Throws std::runtime_error when the address cannot be listened on or a TLS file cannot be used.
-  virtual std::unique_ptr<Port> listen(Node& node, const std::string& address, uint16_t port,
-                                       const tls::TlsOptions& tls) = 0;
+  /// Opens a port on every address that one of these names or addresses has, once. Of those of a name the machine need
+  /// not have all (localhost where there is no IPv6). Throws std::runtime_error when one cannot be listened on or a TLS
+  /// file cannot be used.
+  virtual std::vector<std::unique_ptr<Port>> listen(Node& node, const std::vector<std::string>& addresses,
+                                                    uint16_t port, const tls::TlsOptions& tls) = 0;
   /// Opens a UNIX domain socket at `path`, which clients on this machine may connect to as its `permissions` (the bits
   /// of chmod) say; their connections have no TLS. A socket that a dead process left there is replaced, and the file
   /// goes when the port closes. Throws std::runtime_error when the path cannot be used: it is too long, is no socket,

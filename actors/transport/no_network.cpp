@@ -27,8 +27,11 @@ class SilentPort final : public Port {
 
 class NoNetwork final : public Network {
  public:
-  std::unique_ptr<Port> listen(Node&, const std::string&, uint16_t, const tls::TlsOptions&) override {
-    return std::make_unique<SilentPort>();
+  std::vector<std::unique_ptr<Port>> listen(Node&, const std::vector<std::string>& addresses, uint16_t,
+                                            const tls::TlsOptions&) override {
+    std::vector<std::unique_ptr<Port>> ports;
+    for (size_t i = 0; i < addresses.size(); ++i) ports.push_back(std::make_unique<SilentPort>());
+    return ports;
   }
   StatusWith<link::Connector> connector(Node&, const tls::TlsOptions&, bool) override {
     return link::refusingConnector({ErrorCode::kHostUnreachable, "this node has no network"});

@@ -35,7 +35,9 @@ void OutgoingLink::onStop(const Status&) {
 void OutgoingLink::perform(LinkLife::Actions actions) {
   if (actions.lost) {
     if (actions.counted) counters().reject(*actions.counted);
+    if (abandon_ && progress_) actions.why += " (" + progress_() + ")";
     if (abandon_) std::exchange(abandon_, nullptr)();
+    progress_ = nullptr;
     ++tries_;
     closeStream();
     counters().lost.fetch_add(1, std::memory_order_relaxed);
@@ -66,6 +68,7 @@ void OutgoingLink::show() {
   if (timer_) cancelTimer(timer_);
   timer_ = after(std::max(Duration::zero(), life_.due() - environment().now()), [this] {
     timer_ = 0;
+    if (isTakingBytes()) heard();
     perform(life_.tick(environment().now(), chance()));
   });
 }
@@ -79,6 +82,7 @@ void OutgoingLink::loseAll(const std::string& why) {
 Task<void> OutgoingLink::connect(uint64_t tryNumber) {
   Connecting connecting = links_->settings().connect(outbox().peer());
   abandon_ = connecting.abandon;
+  progress_ = connecting.progress;
   auto outcome = co_await connecting.outcome;
   if (tryNumber == tries_) {
     connected(std::move(outcome));
@@ -89,6 +93,7 @@ Task<void> OutgoingLink::connect(uint64_t tryNumber) {
 
 void OutgoingLink::connected(StatusWith<std::shared_ptr<transport::Transport>> outcome) {
   abandon_ = nullptr;
+  progress_ = nullptr;
   const TimePoint now = environment().now();
   if (!outcome.isOK()) return perform(life_.lost(now, outcome.status().reason(), chance()));
   handshake_.emplace(links_->identity(), outbox().peer(), links_->settings().random);

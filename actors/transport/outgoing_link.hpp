@@ -43,6 +43,7 @@ class OutgoingLink final : public LinkEnd {
   LinkLife life_;
   std::optional<OpenerHandshake> handshake_;
   std::function<void()> abandon_;
+  std::function<std::string()> progress_;  ///< of the try that may be abandoned
   uint64_t tries_ = 0;
   TimerId timer_ = 0;
   bool authenticated_ = false;

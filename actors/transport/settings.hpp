@@ -31,6 +31,7 @@ enum class Anonymous {
 struct Connecting {
   Future<StatusWith<std::shared_ptr<transport::Transport>>> outcome;
   std::function<void()> abandon;  ///< ends the try; the outcome is a failure then, if it was not there before
+  std::function<std::string()> progress = {};  ///< what the try waits for, for people; may be null
 };
 /// Opens a connection to a node by its name. The one place where a link meets the network: tests give pipes.
 using Connector = std::function<Connecting(const std::string& peer)>;

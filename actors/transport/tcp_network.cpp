@@ -3,7 +3,9 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <set>
 #include <stdexcept>
+#include <vector>
 
 #include "actors/kernel/node.hpp"
 #include "actors/transport/connector.hpp"
@@ -121,34 +123,68 @@ class TcpPort final : public Port {
   const TlsContext tls_;
 };
 
-tcp::acceptor openAcceptor(asio::io_context& io, const std::string& address, uint16_t port) {
-  boost::system::error_code error;
-  tcp::resolver resolver(io);
-  const auto found = resolver.resolve(address, std::to_string(port), tcp::resolver::passive, error);
-  if (error) throw std::runtime_error("cannot resolve the address to listen on, " + address + ": " + error.message());
-  const tcp::endpoint endpoint = found.begin()->endpoint();
+/// Whether the machine cannot have this address, as opposed to: another process has its port.
+bool isNoAddressOfMachine(const boost::system::error_code& error) {
+  return error == asio::error::address_family_not_supported || error == boost::system::errc::address_not_available;
+}
+
+tcp::acceptor openAcceptor(asio::io_context& io, const tcp::endpoint& endpoint, boost::system::error_code& error) {
   tcp::acceptor acceptor(io);
   acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(kBacklog, error);
-  if (error)
-    throw std::runtime_error("cannot listen on " + address + ":" + std::to_string(port) + ": " + error.message());
   return acceptor;
+}
+
+/// Opens those of the addresses of a name that are not open yet.
+void openAll(asio::io_context& io, const std::string& name, uint16_t port, std::set<tcp::endpoint>& open,
+             std::vector<tcp::acceptor>& acceptors) {
+  boost::system::error_code error, lacked;
+  tcp::resolver resolver(io);
+  const auto found = resolver.resolve(name, std::to_string(port), tcp::resolver::passive, error);
+  if (error) throw std::runtime_error("cannot resolve the address to listen on, " + name + ": " + error.message());
+  bool listens = false;
+  for (const auto& entry : found) {
+    const tcp::endpoint endpoint = entry.endpoint();
+    if (open.contains(endpoint)) {
+      listens = true;
+      continue;
+    }
+    auto acceptor = openAcceptor(io, endpoint, error);
+    if (!error) {
+      acceptors.push_back(std::move(acceptor));
+      open.insert(endpoint);
+      listens = true;
+    } else if (isNoAddressOfMachine(error)) {
+      lacked = error;
+    } else {
+      throw std::runtime_error("cannot listen on " + name + ":" + std::to_string(port) + " (" +
+                               endpoint.address().to_string() + "): " + error.message());
+    }
+  }
+  if (!listens)
+    throw std::runtime_error("cannot listen on " + name + ":" + std::to_string(port) + ": " + lacked.message());
 }
 
 class TcpNetwork final : public Network {
  public:
-  std::unique_ptr<Port> listen(Node& node, const std::string& address, uint16_t port,
-                               const tls::TlsOptions& tls) override {
+  std::vector<std::unique_ptr<Port>> listen(Node& node, const std::vector<std::string>& addresses, uint16_t port,
+                                            const tls::TlsOptions& tls) override {
     TlsContext context;
     if (tls.mode != tls::TlsMode::kDisabled) {
       auto made = tls::makeServerContext(tls);
       if (!made.isOK()) throw std::runtime_error(made.status().reason());
       context = *made;
     }
-    return std::make_unique<TcpPort>(openAcceptor(node.io(), address, port), tls.mode, std::move(context));
+    std::set<tcp::endpoint> open;
+    std::vector<tcp::acceptor> acceptors;
+    for (const std::string& address : addresses) openAll(node.io(), address, port, open, acceptors);
+    std::vector<std::unique_ptr<Port>> ports;
+    for (tcp::acceptor& acceptor : acceptors)
+      ports.push_back(std::make_unique<TcpPort>(std::move(acceptor), tls.mode, context));
+    return ports;
   }
 
   std::unique_ptr<Port> listenLocally(Node& node, const std::string& path, unsigned permissions) override {

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <string>
 
+#include "storage/operation/node_charge.hpp"
+
 namespace troupe::storage {
 
 namespace {
 
 std::string megabytes(int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
+}  // namespace
 
 Status nodeIsFull(const MemoryGovernor& governor) {
   return {
@@ -17,8 +21,6 @@ Status nodeIsFull(const MemoryGovernor& governor) {
           " are in use (parameter operationMemoryTotalBytes). Try again when other operations have ended, close idle "
           "cursors, or narrow the query"};
 }
-
-}  // namespace
 
 bool MemoryGovernor::tryReserve(int64_t bytes) {
   const int64_t before = reserved_.fetch_add(bytes, std::memory_order_relaxed);
@@ -82,6 +84,24 @@ Status MemoryReservation::extend(MemoryGovernor* governor, int64_t bytes) {
   governor_ = governor;
   bytes_ += more;
   return Status::OK();
+}
+
+Status NodeCharge::resize(MemoryGovernor* governor, int64_t bytes) {
+  if (!governor_) governor_ = governor;
+  if (!governor_) return Status::OK();
+  if (bytes <= bytes_) {
+    shrinkTo(bytes);
+    return Status::OK();
+  }
+  if (!governor_->tryReserve(bytes - bytes_)) return nodeIsFull(*governor_);
+  bytes_ = bytes;
+  return Status::OK();
+}
+
+void NodeCharge::shrinkTo(int64_t bytes) {
+  if (bytes >= bytes_) return;
+  governor_->release(bytes_ - bytes);
+  bytes_ = bytes;
 }
 
 Status MemoryCharge::resize(MemoryBudget* budget, int64_t bytes) {

@@ -37,7 +37,7 @@ class ScriptedServer : public testing::Test {
   Simulation cluster{3, {"n1:1"}, bystander};
   Node& server = cluster.addMachine("server");
   Node& client = cluster.addMachine("client");
-  std::unique_ptr<transport::Port> port = cluster.streams().listen(server, "", 0, {});
+  std::unique_ptr<transport::Port> port = std::move(cluster.streams().listen(server, {"any"}, 0, {}).front());
   std::vector<Status> heard;
   Driver driver{client, cluster.streams(), {"server"}, [this](const DriverReply& r) { heard.push_back(r.status); }};
   std::deque<std::optional<std::string>> script;  ///< the replies to come

@@ -256,8 +256,11 @@ Streams::~Streams() {
   for (const auto& [machine, port] : ports_) port->abandon();
 }
 
-std::unique_ptr<transport::Port> Streams::listen(Node& node, const std::string&, uint16_t, const tls::TlsOptions&) {
-  return std::make_unique<Port>(*this, node.name());
+std::vector<std::unique_ptr<transport::Port>> Streams::listen(Node& node, const std::vector<std::string>& addresses,
+                                                              uint16_t, const tls::TlsOptions&) {
+  std::vector<std::unique_ptr<transport::Port>> ports;
+  for (size_t i = 0; i < addresses.size(); ++i) ports.push_back(std::make_unique<Port>(*this, node.name()));
+  return ports;
 }
 
 StatusWith<link::Connector> Streams::connector(Node& node, const tls::TlsOptions&, bool) {

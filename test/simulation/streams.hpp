@@ -28,8 +28,8 @@ class Streams final : public transport::Network {
       : random_(seed), conditions_(conditions), trace_(trace), now_(std::move(now)) {}
   ~Streams() override;
 
-  std::unique_ptr<transport::Port> listen(Node& node, const std::string& address, uint16_t port,
-                                          const tls::TlsOptions& tls) override;
+  std::vector<std::unique_ptr<transport::Port>> listen(Node& node, const std::vector<std::string>& addresses,
+                                                       uint16_t port, const tls::TlsOptions& tls) override;
   StatusWith<link::Connector> connector(Node& node, const tls::TlsOptions& tls, bool loopbackOnly) override;
 
   /// Opens a connection from the machine of `from` to the port of `to`. Errors: HostUnreachable.

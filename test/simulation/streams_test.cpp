@@ -67,7 +67,7 @@ class StreamsTest : public testing::Test {
   Simulation cluster{3, {"n1:1"}, idle};
   Node& server = cluster.addMachine("server");
   Node& client = cluster.addMachine("client");
-  std::unique_ptr<transport::Port> port = cluster.streams().listen(server, "", 0, {});
+  std::unique_ptr<transport::Port> port = std::move(cluster.streams().listen(server, {"any"}, 0, {}).front());
   std::shared_ptr<wire::FrameReader> reader = std::make_shared<wire::FrameReader>();
   std::shared_ptr<transport::Transport> accepted, caller;
   Status failure;

@@ -63,6 +63,20 @@ TEST_F(MemberTest, BeginsItsLogWithTheSetAndTheTerm) {
   EXPECT_NE(entries[1].find("new primary"), std::string::npos) << entries[1];
 }
 
+/// A driver compares the version with that of its last hello: the same one means that it knows all of this already.
+TEST_F(MemberTest, AFailureOfAChangeThatIsNotPublishedHasNoTopologyVersion) {
+  ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 1},
+                           "data": {"failCommands": ["find"], "errorCode": 11602}})",
+                       "admin"));
+  const bson::Document early = run(R"({"find": "c"})");
+  EXPECT_EQ(early["code"].toInt64(), 11602);
+  EXPECT_FALSE(early["topologyVersion"].ok()) << "it is primary as yet";
+  ASSERT_TRUE(succeeds(R"({"replSetStepDown": 1, "force": true})", "admin"));
+  const bson::Document late = insert(1);
+  EXPECT_EQ(late["code"].toInt64(), 10107);
+  EXPECT_EQ(late.view().at("topologyVersion.counter").toInt64(-1), server.hello.counter());
+}
+
 TEST_F(MemberTest, AcknowledgesAWriteWhenAMajorityHasIt) {
   const auto reply = insert(1);
   EXPECT_TRUE(holds(reply, parse(R"({"ok": 1, "n": 1})")));

@@ -12,7 +12,7 @@ class OperationMemoryTest : public CommandTest {
   }
   void TearDown() override {
     CommandTest::TearDown();
-    server.server->cursors.killIf([](const ClientCursor&) { return true; });
+    server.server->cursors.killIf([](const ClientCursor&) { return true; }, CursorRegistry::Afterwards::kNotFound);
     EXPECT_EQ(governor().reserved(), 0);
   }
   const storage::MemoryGovernor& governor() { return *server.server->operations.memory; }
@@ -200,6 +200,54 @@ TEST_F(OperationMemoryTest, RequestsAndRepliesCountForTheNode) {
   EXPECT_EQ(server.run(bson::doc("explain", find))["code"].toInt64(), kExceeded)
       << "which shows the filter three times";
   EXPECT_EQ(governor().reserved(), 0);
+}
+
+/// A client opens cursors, asks for nothing and never closes them.
+TEST_F(OperationMemoryTest, AbandonedCursorsEndAtTheNodesLimit) {
+  fillTexts("c", 4, 10);
+  ASSERT_TRUE(succeeds(R"({"setParameter": 1, "operationMemoryTotalBytes": 1048576})", "admin"));
+  const auto open = [&] { return run(R"({"find": "c", "batchSize": 0})"); };
+  std::vector<int64_t> cursors;
+  bson::Document reply = open();
+  for (; reply["ok"].truthy() && cursors.size() < 1000; reply = open())
+    cursors.push_back(reply.view().at("cursor.id").toInt64());
+  EXPECT_EQ(reply["code"].toInt64(), kExceeded);
+  EXPECT_GT(cursors.size(), 100u);
+  EXPECT_EQ(server.cursors.statistics().open, static_cast<int64_t>(cursors.size()));
+  const auto kill = [&](const std::vector<int64_t>& which) {
+    return server.run(bson::doc("killCursors", "c", "cursors", which))["ok"].truthy();
+  };
+  ASSERT_TRUE(kill({cursors.back()}));
+  EXPECT_TRUE(open()["ok"].truthy()) << "in the place of the one that has gone";
+  EXPECT_EQ(code(R"({"find": "c"})"), 0) << "what needs no cursor goes on";
+  ASSERT_TRUE(succeeds(R"({"drop": "c"})"));
+  EXPECT_LT(governor().reserved(), 300'000) << "their clients have yet to hear of it";
+  EXPECT_GT(governor().reserved(), 0);
+  EXPECT_EQ(server.run(bson::doc("getMore", cursors.front(), "collection", "c"))["code"].toInt64(), 175);
+  server.node.advance(1h);
+  server.cursors.killIdle(server.time->now());
+  EXPECT_EQ(governor().reserved(), 0);
+}
+
+TEST_F(OperationMemoryTest, AResultThatWaitsForTheNextBatchIsCharged) {
+  constexpr int64_t kBytes = 9'000'000;
+  for (int i = 0; i < 2; ++i) {
+    const auto document = bson::doc("_id", i, "s", std::string(kBytes, 'x'));
+    ASSERT_TRUE(server.run(bson::doc("insert", "c", "documents", std::vector{document}))["ok"].truthy());
+  }
+  const auto open = [&] { return run(R"({"find": "c"})").view().at("cursor.id").toInt64(); };
+  const int64_t first = open();
+  ASSERT_NE(first, 0);
+  EXPECT_GT(governor().reserved(), kBytes);
+  EXPECT_LT(governor().reserved(), kBytes + 100'000);
+  const bson::Document rest = server.run(bson::doc("getMore", first, "collection", "c"));
+  EXPECT_EQ(rest.view().at("cursor.nextBatch").asArray().count(), 1u);
+  EXPECT_EQ(rest.view().at("cursor.id").toInt64(-1), 0);
+  EXPECT_EQ(governor().reserved(), 0);
+  ASSERT_TRUE(succeeds(R"({"setParameter": 1, "operationMemoryTotalBytes": 32000000})", "admin"));
+  for (int i = 0; i < 2; ++i) EXPECT_NE(open(), 0);
+  EXPECT_EQ(code(R"({"find": "c"})"), kExceeded) << "two idle cursors hold 18 MB, a batch has 9";
+  EXPECT_EQ(code(R"({"find": "c", "singleBatch": true})"), 0) << "there is no next batch to keep it for";
 }
 
 TEST_F(OperationMemoryTest, AProjectedDocumentIsCharged) {

@@ -19,6 +19,17 @@ TEST_F(HelloStateTest, WakesThoseWhoWaitWhenSomethingChanges) {
   EXPECT_EQ(hello.counter(), 1);
 }
 
+/// The other way round a client would hold (old role, new version), and hear of the new role at the change after that.
+TEST_F(HelloStateTest, WhatIsReadIsNeverOlderThanItsCounter) {
+  const auto role = hello.counted([this] {
+    hello.bump();
+    return "new";
+  });
+  EXPECT_STREQ(role.value, "new");
+  EXPECT_EQ(role.counter, 0);
+  EXPECT_EQ(hello.counter(), 1);
+}
+
 TEST_F(HelloStateTest, AnswersAtOnceThoseWhoKnowAnOldState) {
   hello.bump();
   hello.wakeOnChange(0, waiter);

@@ -6,9 +6,16 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
 
 #include "actors/kernel/node.hpp"
 #include "actors/transport/link_manager.hpp"
+#include "actors/transport/name_resolver.hpp"
+#include "actors/transport/network.hpp"
 #include "actors/transport/transports.hpp"
 #include "messaging/schemas/testing.capnp.h"
 
@@ -164,6 +171,150 @@ TEST(Connector, ATryCanBeGivenUp) {
   for (int i = 0; i < 4; ++i) tries.push_back(connect("127.0.0.1:" + std::to_string(full.local_endpoint().port())));
   for (auto& each : tries) each.abandon();
   for (auto& each : tries) EXPECT_TRUE(each.outcome.isReady());
+}
+
+/// Lookups as a test has them. It outlives its node, as a lookup under way does.
+class FakeNames {
+ public:
+  NameResolver::Lookup lookup() const {
+    return [state = state_](const std::string& host) -> StatusWith<HostAddresses> {
+      std::unique_lock lock(state->mutex);
+      ++state->lookups[host];
+      state->changed.wait(lock, [&] { return !state->hanging.contains(host); });
+      const auto found = state->addresses.find(host);
+      if (found == state->addresses.end()) return Status(ErrorCode::kHostNotFound, host + ": no such name");
+      return found->second;
+    };
+  }
+  void set(const std::string& host, const std::vector<std::string>& addresses) {
+    const std::lock_guard lock(state_->mutex);
+    state_->addresses.erase(host);
+    for (const std::string& address : addresses)
+      state_->addresses[host].push_back(boost::asio::ip::make_address(address));
+  }
+  void setHanging(const std::string& host, bool hangs) {
+    const std::lock_guard lock(state_->mutex);
+    if (hangs) state_->hanging.insert(host);
+    else state_->hanging.erase(host);
+    state_->changed.notify_all();
+  }
+  int lookups(const std::string& host) const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->lookups[host];
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::map<std::string, HostAddresses> addresses;
+    std::set<std::string> hanging;
+    std::map<std::string, int> lookups;
+  };
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+/// A node whose tries look names up in `names`, and a server on 127.0.0.1 that takes connections.
+class NamedConnectorTest : public ::testing::Test {
+ protected:
+  NamedConnectorTest() : taking_(io_, {boost::asio::ip::address_v4::loopback(), 0}) {
+    boost::asio::make_service<NameResolver>(static_cast<boost::asio::execution_context&>(node->io()), names.lookup());
+    connect = *makeConnector(node->io(), {}, true);
+  }
+  ~NamedConnectorTest() override {
+    for (const char* host : {"slow", "server"}) names.setHanging(host, false);
+  }
+  std::string named(const std::string& host) const { return host + ":" + std::to_string(port()); }
+  uint16_t port() const { return taking_.local_endpoint().port(); }
+  /// The outcome of a try, which must be there soon.
+  Status outcomeOf(Connecting& connecting) {
+    const auto until = std::chrono::steady_clock::now() + 4s;
+    while (!connecting.outcome.isReady() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+    if (!connecting.outcome.isReady()) return {ErrorCode::kExceededTimeLimit, connecting.progress()};
+    return connecting.outcome.take().status();
+  }
+  Status outcomeOf(const std::string& peer) {
+    auto connecting = connect(peer);
+    const Status outcome = outcomeOf(connecting);
+    connecting.abandon();
+    return outcome;
+  }
+
+  FakeNames names;
+  std::unique_ptr<Node> node = std::make_unique<Node>(NodeOptions{.name = "a:1", .threads = 1});
+  Connector connect;
+  boost::asio::io_context io_;
+  tcp::acceptor taking_;
+};
+
+TEST_F(NamedConnectorTest, ANameThatHangsHoldsUpNoOtherAndNoEnd) {
+  names.set("server", {"127.0.0.1"});
+  names.setHanging("slow", true);
+  std::vector<Connecting> slow;
+  for (int i = 0; i < 3; ++i) slow.push_back(connect(named("slow")));
+  EXPECT_TRUE(outcomeOf(named("server")).isOK());
+  EXPECT_TRUE(outcomeOf(named("127.0.0.1")).isOK());
+  EXPECT_EQ(names.lookups("127.0.0.1"), 0) << "it is no name";
+  EXPECT_EQ(names.lookups("slow"), 1) << "one lookup serves all who wait for it";
+  EXPECT_EQ(slow.front().progress(), "the name slow is being looked up");
+  for (auto& each : slow) each.abandon();
+  const auto began = std::chrono::steady_clock::now();
+  node.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 2s);
+}
+
+TEST_F(NamedConnectorTest, LastGoodAddressesServeWhileANameIsSlowOrUnknown) {
+  EXPECT_EQ(outcomeOf(named("server")).code(), ErrorCode::kHostNotFound);
+  names.set("server", {"127.0.0.1"});
+  EXPECT_TRUE(outcomeOf(named("server")).isOK());
+  names.set("server", {});
+  EXPECT_TRUE(outcomeOf(named("server")).isOK()) << "the lookup fails";
+  names.setHanging("server", true);
+  EXPECT_TRUE(outcomeOf(named("server")).isOK()) << "it lasts";
+  EXPECT_EQ(names.lookups("server"), 4);
+}
+
+TEST_F(NamedConnectorTest, TriesTheNextAddressBesideOneThatDoesNotAnswer) {
+  // A server on another address of this machine, at the same port, with a full queue: what comes is dropped.
+  const tcp::endpoint silent(boost::asio::ip::make_address("127.0.0.2"), port());
+  tcp::acceptor full(io_, silent, false);
+  full.listen(0);
+  std::deque<tcp::socket> queued;
+  for (int i = 0; i < 4; ++i) {
+    tcp::socket& socket = queued.emplace_back(io_);
+    socket.async_connect(silent, [](const boost::system::error_code&) {});
+  }
+  names.set("silent", {"127.0.0.2"});
+  auto hopeless = connect(named("silent"));
+  names.set("server", {"127.0.0.2", "127.0.0.1"});
+  EXPECT_TRUE(outcomeOf(named("server")).isOK());
+  ASSERT_FALSE(hopeless.outcome.isReady());
+  EXPECT_EQ(hopeless.progress(), "127.0.0.2:" + std::to_string(port()) + ": no answer");
+  hopeless.abandon();
+}
+
+TEST_F(NamedConnectorTest, AFailureNamesEveryAddress) {
+  names.set("server", {"127.0.0.3", "127.0.0.2"});
+  const Status refused = outcomeOf("server:1");
+  EXPECT_EQ(refused.code(), ErrorCode::kHostUnreachable);
+  EXPECT_NE(refused.reason().find("127.0.0.3:1: "), std::string::npos) << refused.reason();
+  EXPECT_NE(refused.reason().find("127.0.0.2:1: "), std::string::npos) << refused.reason();
+}
+
+TEST(TcpNetwork, ListensOnEveryAddressOfAName) {
+  Node node({.name = "a:1", .threads = 1});
+  boost::asio::io_context io;
+  const uint16_t port = tcp::acceptor(io, {boost::asio::ip::address_v4::loopback(), 0}).local_endpoint().port();
+  const auto ports = transport::makeTcpNetwork()->listen(node, {"localhost", "127.0.0.1"}, port, {});
+  EXPECT_FALSE(ports.empty());
+  const auto addresses = lookUpHost("localhost");
+  ASSERT_TRUE(addresses.isOK()) << addresses.status().toString();
+  for (const auto& address : *addresses) {
+    boost::system::error_code error;
+    tcp::socket(io).connect({address, port}, error);
+    EXPECT_NE(error, boost::asio::error::connection_refused) << address.to_string();
+  }
+  EXPECT_THROW((void)transport::makeTcpNetwork()->listen(node, {"127.0.0.1"}, port, {}), std::runtime_error);
 }
 
 }  // namespace

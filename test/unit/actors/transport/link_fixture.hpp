@@ -29,7 +29,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
     StatusWith<size_t> writeNow(std::string_view bytes) override {
       auto& out = pipe_->ways_[1 - side_];
       if (pipe_->closed) return Status(ErrorCode::kHostUnreachable, "closed");
-      const size_t n = pipe_->stuck ? 0 : bytes.size();
+      const size_t n = isStuck() ? 0 : bytes.size();
       out.bytes += bytes.substr(0, n);
       pipe_->deliver(1 - side_);
       return n;
@@ -37,16 +37,18 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
     Future<Status> write(std::shared_ptr<const std::string> bytes, size_t from) override {
       Promise<Status> promise;
       auto future = promise.future();
-      if (pipe_->stuck && !pipe_->closed) {
+      if (isStuck() && !pipe_->closed) {
         pipe_->blocked_.push_back(std::move(promise));
         return future;
       }
       promise.set(writeNow(std::string_view(*bytes).substr(from)).status());
       return future;
     }
+    int64_t bytesTaken() const override { return pipe_->taken; }
     void close() override { pipe_->cut(); }
 
    private:
+    bool isStuck() const { return pipe_->stuck || pipe_->stuckSide == side_; }
     std::shared_ptr<Pipe> pipe_;
     const int side_;
   };
@@ -75,6 +77,8 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
 
   bool silent = false;  ///< bytes are taken, but do not arrive
   bool stuck = false;   ///< bytes are not taken any more
+  int stuckSide = -1;   ///< bytes of that end are not taken any more
+  int64_t taken = 0;    ///< what ends are told of bytes taken
   bool closed = false;
 
  private:

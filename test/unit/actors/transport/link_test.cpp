@@ -351,6 +351,38 @@ TEST_F(TwoNodes, ASilentNodeIsLostAfterTheIdleTime) {
   EXPECT_EQ(figures(a).count(Rejection::kSilent), 1);
 }
 
+class LargeAnswers final : public Actor {
+ public:
+  Behaviour behaviour() override {
+    return {on<schema::Ping>([](schema::Ping::Reader, Context& context) {
+      context.reply(
+          build<schema::Pong>([](schema::Pong::Builder) {}, std::make_shared<const std::string>(100'000, 'x')));
+    })};
+  }
+};
+
+TEST_F(TwoNodes, ASlowNodeThatTakesItsAnswersIsNotSilent) {
+  LinkSettings small = settings(), patient = settings();
+  small.limits.bytes = 10'000;
+  patient.times.idle = 1h;
+  Member& server = add("c:3", small);
+  Member& client = add("d:4", patient);
+  server.node.spawn("/large", std::make_unique<LargeAnswers>(), {});
+  link(client, server);
+  const auto pipe = pipes.back();
+  pipe->stuckSide = 1;
+  const auto outcome = ask(client, Address("c:3", "/large"), ping(1));
+  for (int second = 0; second < 30; ++second) {
+    advance(1s);
+    pipe->taken += 100;
+  }
+  EXPECT_EQ(phase(server, "accepted1"), "open") << "it has more to write than it may, and reads nothing";
+  EXPECT_FALSE(*outcome);
+  advance(12s);
+  EXPECT_EQ(phase(server, "accepted1"), "");
+  EXPECT_EQ(figures(server, false).count(Rejection::kSilent), 1);
+}
+
 TEST_F(TwoNodes, AnAnswerBeyondWhatALinkCarriesIsAFailure) {
   LinkSettings narrow = settings();
   narrow.largestFrame = 8192;
@@ -388,6 +420,18 @@ TEST_F(TwoNodes, APingMeasuresTheWayAndItsLinkIsForgotten) {
   advance(2min);
   EXPECT_EQ(phase(a, "b:2"), "");
   EXPECT_EQ(codeOf(ask(a, a.node.address(kLinksPath), local(PingPeer{"nobody:9"}))), ErrorCode::kHostUnreachable);
+}
+
+TEST_F(TwoNodes, ALinkForOneQuestionStaysUntilItIsAnswered) {
+  ask(a, a.node.address(kLinksPath), local(PingPeer{"b:2"}));
+  b.node.spawn("/silent", std::make_unique<Silent>(), {});
+  const auto outcome = ask(a, Address("b:2", "/silent"), ping(1), 3min);
+  advance(170s);
+  EXPECT_EQ(phase(a, "b:2"), "open");
+  EXPECT_FALSE(*outcome);
+  advance(2min);
+  EXPECT_EQ(codeOf(outcome), ErrorCode::kExceededTimeLimit);
+  EXPECT_EQ(phase(a, "b:2"), "");
 }
 
 TEST_F(TwoNodes, ALinkCanBeParkedAndResumed) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "storage/engine/deterministic_engine.hpp"
+#include "storage/operation/node_charge.hpp"
 #include "storage/operation/operation_context.hpp"
 
 namespace troupe::storage {
@@ -159,6 +160,25 @@ TEST(MemoryReservation, CountsForTheNodeAlone) {
     EXPECT_TRUE(held.grow(&limits.governor, kMiB).isOK());
     EXPECT_EQ(held.bytes(), 6 * kMiB) << "it never shrinks";
     EXPECT_TRUE(more.grow(nullptr, 100 * kMiB).isOK());
+  }
+  EXPECT_EQ(limits.governor.reserved(), 0);
+}
+
+TEST(NodeCharge, CountsToTheByte) {
+  Limits limits;
+  {
+    NodeCharge charge, more, none;
+    EXPECT_TRUE(charge.resize(&limits.governor, 100).isOK());
+    EXPECT_EQ(limits.governor.reserved(), 100) << "small ones, too";
+    EXPECT_EQ(more.resize(&limits.governor, 8 * kMiB), ErrorCode::kExceededMemoryLimit);
+    EXPECT_EQ(more.bytes(), 0);
+    charge.shrinkTo(200);
+    EXPECT_EQ(charge.bytes(), 100) << "that is no way to grow";
+    charge.shrinkTo(30);
+    more = std::move(charge);
+    EXPECT_EQ(more.bytes(), 30);
+    EXPECT_TRUE(more.resize(&limits.governor, 8 * kMiB).isOK());
+    EXPECT_TRUE(none.resize(nullptr, 100 * kMiB).isOK()) << "nothing is counted";
   }
   EXPECT_EQ(limits.governor.reserved(), 0);
 }
