@@ -71,17 +71,21 @@ Task<Status> CollectionStore::remove(bson::Document key, Durability durability) 
   return write(std::move(key), GroupCommit::Change::kRemove, durability);
 }
 
-Task<Status> CollectionStore::write(bson::Document document, GroupCommit::Change change, Durability durability) {
-  // Before anything is awaited: a write that is late belongs to the term it was asked for in.
+/// Taken before anything is awaited: a write that is late belongs to the term it was asked for in.
+std::optional<int64_t> CollectionStore::servedTerm() const {
   const int64_t now = term_;
-  const auto term = now == 0 ? std::nullopt : std::optional(now);
+  return now == 0 ? std::nullopt : std::optional(now);
+}
+
+Task<Status> CollectionStore::write(bson::Document document, GroupCommit::Change change, Durability durability) {
+  const auto term = servedTerm();
   Environment& environment = access_.node.environment();
   if (environment.fires(kWriteSlow))
     co_await access_.node.sleepFor(std::chrono::milliseconds(environment.random() % 300));
   GroupCommit& lane = laneOf(document);
   TROUPE_CO_TRY(co_await lane.write(std::move(document), change, durability, term));
   if (durability != Durability::kMajority || !access_.majority || !ns_.isReplicated()) co_return Status::OK();
-  co_return co_await access_.majority();
+  co_return co_await access_.majority(term);
 }
 
 Task<StatusWith<std::optional<bson::Document>>> CollectionStore::find(bson::Document key) {
@@ -123,10 +127,11 @@ Task<Status> CollectionStore::settle() {
     co_return Status(ErrorCode::kInternalError, "the journal cannot be flushed");
   const bool needsMajority = access_.majority && ns_.isReplicated();
   if (!needsMajority && access_.durability.durable() == access_.durability.taken()) co_return Status::OK();
+  const auto term = servedTerm();
   const auto ticket = access_.durability.take();
   TROUPE_CO_TRY(co_await untilDurable(access_.durability, ticket, access_.wakeFlusher));
   if (!needsMajority) co_return Status::OK();
-  co_return co_await access_.majority();
+  co_return co_await access_.majority(term);
 }
 
 void CollectionStore::reportRemovals(const Address& service) {

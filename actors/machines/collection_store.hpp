@@ -29,6 +29,7 @@ class CollectionStore final : public DocumentStore {
  private:
   GroupCommit& laneOf(bson::View key) const;
   StatusWith<storage::CollectionPtr> collection() const;
+  std::optional<int64_t> servedTerm() const;
   Task<Status> write(bson::Document document, GroupCommit::Change change, Durability durability);
 
   StorageAccess access_;

@@ -1,5 +1,7 @@
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "actors/kernel/node.hpp"
 #include "storage/catalog/catalog.hpp"
@@ -18,9 +20,10 @@ struct StorageAccess {
   storage::DurabilityTracker& durability;
   std::function<void()> wakeFlusher;
   DocumentRemovals* removals = nullptr;  ///< an observer of the catalog; null: removals by others go unnoticed
-  /// Awaits that a majority of the set has all that is written; the node loses its right to write meanwhile:
-  /// InterruptedDueToReplStateChange. Null: this node is all there is, and its journal will do.
-  std::function<Task<Status>()> majority = {};
+  /// Awaits that a majority of the set has all that is written in the term, or in the present one; the node loses its
+  /// right to write meanwhile, or has another term by now: InterruptedDueToReplStateChange. Null: this node is all
+  /// there is, and its journal will do.
+  std::function<Task<Status>(std::optional<int64_t> term)> majority = {};
 };
 
 }  // namespace troupe::machines

@@ -47,9 +47,12 @@ bool holdsAny(const storage::Catalog& catalog, const Kind& isOfKind) {
   });
 }
 
-Task<Status> awaitMajority(server::ServerContext& server) {
+/// Another term's newest entry says nothing of what was written in this one: a rollback may have come between.
+Task<Status> awaitMajority(server::ServerContext& server, std::optional<int64_t> term) {
   storage::ReplicatedWrites& writes = *server.operations.replicated;
   if (!writes.fence.isOpen()) co_return Status(ErrorCode::kNotWritablePrimary, "this node is not the primary");
+  if (term && writes.fence.term() != term)
+    co_return Status(ErrorCode::kInterruptedDueToReplStateChange, "the term of the write has ended");
   storage::OperationContext operation(server.operations, storage::OperationOrigin::kMachine);
   TROUPE_CO_ASSIGN(const OpTime last, storage::lastLogged(server.catalog.unguarded(), operation.recoveryUnit()));
   operation.recoveryUnit().releaseSession();
@@ -65,8 +68,8 @@ Task<Status> awaitMajority(server::ServerContext& server) {
 
 }  // namespace
 
-std::function<Task<Status>()> majorityWait(server::ServerContext& server) {
-  return [&server] { return awaitMajority(server); };
+std::function<Task<Status>(std::optional<int64_t>)> majorityWait(server::ServerContext& server) {
+  return [&server](std::optional<int64_t> term) { return awaitMajority(server, term); };
 }
 
 Task<Status> askTopology(Node* node, Payload question) {

@@ -15,7 +15,7 @@ namespace troupe::supervisors {
 
 /// Awaits, for state documents, that all that was written so far in the present term is acknowledged by a majority.
 /// Fails with InterruptedDueToReplStateChange when this node loses its right to write first.
-std::function<Task<Status>()> majorityWait(server::ServerContext& server);
+std::function<Task<Status>(std::optional<int64_t> term)> majorityWait(server::ServerContext& server);
 
 /// Asks the topology, which answers at once, unless it is being started anew. `node` outlives the task.
 Task<Status> askTopology(Node* node, Payload question);

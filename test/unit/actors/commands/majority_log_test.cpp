@@ -151,5 +151,15 @@ TEST_F(MajorityLogTest, AWaitingTailEndsWhenTheNodeStops) {
   EXPECT_EQ(waiting->takeReply()["code"].toInt64(), 11600);
 }
 
+/// A write of an earlier term may have been undone before this node led again: its newest entry says nothing of it.
+TEST_F(MajorityLogTest, AStateDocumentAwaitsItsMajorityInItsTerm) {
+  const auto awaited = [&](std::optional<int64_t> term) {
+    return server.node.wait(server.assembly.storageAccess().majority(term)).code();
+  };
+  EXPECT_EQ(awaited(std::nullopt), ErrorCode::kOK);
+  EXPECT_EQ(awaited(termOf(server)), ErrorCode::kOK);
+  EXPECT_EQ(awaited(termOf(server) - 1), ErrorCode::kInterruptedDueToReplStateChange);
+}
+
 }  // namespace
 }  // namespace troupe::commands

@@ -401,8 +401,8 @@ Task<Status> outcomeOf(std::shared_ptr<Future<Status>> future) {
 struct SaidMajority {
   Promise<Status> promise;
   std::shared_ptr<Future<Status>> future = std::make_shared<Future<Status>>(promise.future());
-  std::function<Task<Status>()> wait() {
-    return [future = future] { return outcomeOf(future); };
+  std::function<Task<Status>(std::optional<int64_t>)> wait() {
+    return [future = future](std::optional<int64_t>) { return outcomeOf(future); };
   }
 };
 
