@@ -151,6 +151,13 @@ Task<Status> fillNextBatch(Request& request, ClientCursor& cursor, BatchLimit li
   co_return co_await fillBatch(request, cursor, limit, state);
 }
 
+bson::Timestamp visibleEnd(const Request& request) { return request.server().operations.replicated->visibility.get(); }
+
+/// An empty look costs as much as one that finds a burst. A rollback moves the end without news.
+bool hasReadAll(const Request& request, const Tail& tail, int64_t news) {
+  return tail.read && tail.read->news == news && tail.read->end == visibleEnd(request);
+}
+
 /// The same for a tailable cursor that awaits data: looks again whenever there are news, until it has found something.
 Task<Status> fillWhenThereAreNews(Request& request, ClientCursor& cursor, BatchLimit limit,
                                   std::chrono::milliseconds patience, BatchState& state) {
@@ -159,9 +166,10 @@ Task<Status> fillWhenThereAreNews(Request& request, ClientCursor& cursor, BatchL
   for (;;) {
     const int64_t known = request.server().cappedWaiters.newsOf(source);
     const OpTime newest = source.ofLog ? request.server().progress->applied() : OpTime();
-    if (!source.ofLog || cursor.tail->readUpTo != known) {
+    if (!hasReadAll(request, *cursor.tail, known)) {
       if (Status status = co_await fillNextBatch(request, cursor, limit, state); !status.isOK()) co_return status;
-      if (state.atEnd) cursor.tail->readUpTo = known;
+      cursor.tail->read.reset();
+      if (source.ofLog && state.atEnd) cursor.tail->read = LogRead{known, visibleEnd(request)};
       if (state.returned > 0 || state.exhausted) {
         cursor.tail->pace.answered(request.server().node.environment().now(), known);
         cursor.tail->sent = newest;
@@ -169,8 +177,9 @@ Task<Status> fillWhenThereAreNews(Request& request, ClientCursor& cursor, BatchL
       }
       suspend(request.operation(), *cursor.stream);
     }
-    const auto news =
-        co_await awaitNews(request, source, known, {until, cursor.tail->pace.isQuick(), cursor.tail->sent});
+    const bool isQuick = cursor.tail->pace.isQuick() && (!source.ofLog || cursor.tail->read);
+    const bson::Timestamp end = cursor.tail->read ? cursor.tail->read->end : bson::Timestamp();
+    const auto news = co_await awaitNews(request, source, known, {until, isQuick, cursor.tail->sent, end});
     if (!news.isOK()) co_return news.status();
     if (!*news) co_return Status::OK();
   }

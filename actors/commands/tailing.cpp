@@ -68,16 +68,19 @@ namespace {
 /// waits for it. Ends with the frame that holds it, however the command ends.
 class LogGathering {
  public:
-  explicit LogGathering(ServerContext& server) : server_(server) { server_.bursts.beginGathering(); }
+  LogGathering(ServerContext& server, bson::Timestamp end) : server_(server), end_(end) {
+    server_.bursts.beginGathering(end_);
+  }
   LogGathering(const LogGathering&) = delete;
   LogGathering& operator=(const LogGathering&) = delete;
   ~LogGathering() {
-    server_.bursts.endGathering();
+    server_.bursts.endGathering(end_);
     if (server_.durability.claimWake()) server_.wakeFlusher();
   }
 
  private:
   ServerContext& server_;
+  const bson::Timestamp end_;
 };
 
 Task<void> awaitFirstNews(Request& request, NewsSource source, int64_t known, TimePoint until) {
@@ -138,7 +141,7 @@ Task<StatusWith<bool>> awaitNews(Request& request, NewsSource source, int64_t kn
   if (inTime) {
     request.endWithClient();
     std::optional<LogGathering> gathering;
-    if (wait.gathers && source.ofLog) gathering.emplace(server);
+    if (wait.gathers && source.ofLog) gathering.emplace(server, wait.end);
     co_await awaitFirstNews(request, source, known, wait.until);
     inTime = environment.now() < wait.until;
     if (inTime && wait.gathers) co_await gatherNews(request, source, wait.sent);

@@ -21,9 +21,10 @@ NewsSource newsFor(const Request& request, const storage::Collection& collection
 StatusWith<std::optional<std::chrono::milliseconds>> patience(const Request& getMore, const ClientCursor& cursor);
 
 struct NewsWait {
-  TimePoint until;       ///< at the latest
-  bool gathers = false;  ///< further news behind the first ones (NewsPace)
-  OpTime sent = {};      ///< of the log: what the reader has got so far
+  TimePoint until;           ///< at the latest
+  bool gathers = false;      ///< further news behind the first ones (NewsPace)
+  OpTime sent = {};          ///< of the log: what the reader has got so far
+  bson::Timestamp end = {};  ///< of the log: where it ended for readers after it was read
 };
 /// Waits, without thread or snapshot, for news of the cursor's source since `known`. True when there are some.
 /// Errors: the operation was killed; InterruptedAtShutdown.

@@ -14,8 +14,10 @@ namespace {
 /// Between two reports of what is applied to the topology, which decides nothing by it that is in a hurry.
 constexpr Duration kTopologyPace = std::chrono::milliseconds(100);
 constexpr Duration kAfterFailure = std::chrono::milliseconds(500);
-/// How long a report of what is applied waits for its flush; where the last flush took less, for as long as it takes.
+/// How long a report of what is applied waits for its flush.
 constexpr Duration kUntilDurable = std::chrono::milliseconds(1);
+/// The same where the last flush took less: a timer for each batch would cost more than it is worth.
+constexpr Duration kHungFlush = std::chrono::milliseconds(10);
 /// Between two messages about the commit point to members that report all the time, whose answers bring it as well.
 constexpr Duration kPointPace = std::chrono::milliseconds(5);
 /// Election timeouts by this number: how often the topology is told of a member's sign of life.
@@ -106,14 +108,14 @@ void ProgressReporter::reportMove(const ReplicationProgress::Times& before) {
   if (!isFlushed && seen_.applied == before.applied) return;  // the commit point alone
   timeFlush(isAhead, isFlushed);
   if (isFlushed || !isAhead || countsWhatIsApplied()) return report();
-  if (!isFlushSlow_ || std::exchange(reportTimer_, true)) return;
-  after(kUntilDurable, [this] {
+  if (std::exchange(reportTimer_, true)) return;
+  after(isFlushSlow_ ? kUntilDurable : kHungFlush, [this] {
     reportTimer_ = false;
-    if (reported_.applied != seen_.applied) report();
+    const bool isLate = isFlushSlow_ || (aheadSince_ && environment().now() - *aheadSince_ >= kUntilDurable);
+    if (isLate && reported_.applied != seen_.applied) report();
   });
 }
 
-/// A timer for each batch costs more than it is worth where flushes are quick.
 void ProgressReporter::timeFlush(bool isAhead, bool isFlushed) {
   const TimePoint now = environment().now();
   if (isFlushed) {

@@ -26,13 +26,19 @@
 
 namespace troupe::server {
 
+/// How far the log had come when it was read to its end.
+struct LogRead {
+  int64_t news = 0;     ///< CappedWaiters::newsOf, asked before
+  bson::Timestamp end;  ///< the visible end, asked afterwards: what has a later time is news, or moves it
+};
+
 /// State of a tailable cursor: at the end of its collection it waits for more.
 struct Tail {
   NewsSource news;
-  bool awaitData = false;                ///< its getMore waits a while for news
-  NewsPace pace;                         ///< of the answers of its getMores
-  OpTime sent = {};                      ///< of the log: this node's newest entry when the last answer was read
-  std::optional<int64_t> readUpTo = {};  ///< of the log: the news behind which there was nothing more
+  bool awaitData = false;            ///< its getMore waits a while for news
+  NewsPace pace;                     ///< of the answers of its getMores
+  OpTime sent = {};                  ///< of the log: this node's newest entry when the last answer was read
+  std::optional<LogRead> read = {};  ///< of the log, when there was nothing more behind what was read
 };
 
 /// Where a scan of a collection has come to, for clients that want to go on there with another cursor

@@ -79,7 +79,8 @@ Task<Status> awaitMembers(Request& request, storage::DurabilityTicket ticket) {
   TROUPE_CO_TRY(replication::checkSatisfiable(server.progress->role()->config, wanted));
   if (!server.durability.isDurable(ticket)) server.durability.expectFlush();
   auto ask = acknowledged(operation.lastOpTime(), wanted, std::make_shared<BurstMember>(server.bursts));
-  if (!server.bursts.isGathering() && server.durability.claimWake()) server.wakeFlusher();
+  const bool isGathered = server.bursts.isGathered(operation.lastOpTime().timestamp);
+  if (!isGathered && server.durability.claimWake()) server.wakeFlusher();
   co_return co_await awaitProgress(request, std::move(ask), waitOptions(request));
 }
 

@@ -24,6 +24,21 @@ void WriterBursts::left() {
   --waiting_;
 }
 
+void WriterBursts::beginGathering(bson::Timestamp end) {
+  const std::lock_guard lock(mutex_);
+  gathering_.insert(end);
+}
+
+void WriterBursts::endGathering(bson::Timestamp end) {
+  const std::lock_guard lock(mutex_);
+  gathering_.erase(gathering_.find(end));
+}
+
+bool WriterBursts::isGathered(bson::Timestamp entry) const {
+  const std::lock_guard lock(mutex_);
+  return !gathering_.empty() && *gathering_.begin() < entry;
+}
+
 bool WriterBursts::isComplete() const {
   const std::lock_guard lock(mutex_);
   return waiting_ > 0 && waiting_ >= expected_;

@@ -1,11 +1,12 @@
 #pragma once
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "actors/kernel/future.hpp"
+#include "messaging/bson/types.hpp"
 
 namespace troupe::server {
 
@@ -22,10 +23,11 @@ class WriterBursts {
   void left();
 
   /// A reader at the end of the log that will gather what comes: from before it waits for the first entry until it has
-  /// gathered.
-  void beginGathering() { gathering_.fetch_add(1); }
-  void endGathering() { gathering_.fetch_sub(1); }
-  bool isGathering() const { return gathering_.load() > 0; }
+  /// gathered. `end`: the visible end of the log after it had read; what is behind it will wake the reader.
+  void beginGathering(bson::Timestamp end);
+  void endGathering(bson::Timestamp end);
+  /// A reader gathers that has not read the entry.
+  bool isGathered(bson::Timestamp entry) const;
 
   /// Whether all those wait that waited in the last bursts.
   bool isComplete() const;
@@ -39,7 +41,7 @@ class WriterBursts {
   size_t waiting_ = 0;
   size_t expected_ = 0;  ///< not fewer than wait
   std::vector<std::weak_ptr<Promise<Done>>> readers_;
-  std::atomic<int> gathering_{0};
+  std::multiset<bson::Timestamp> gathering_;  ///< ends of the readers that gather
 };
 
 }  // namespace troupe::server

@@ -28,7 +28,8 @@ bool DurabilityTracker::wait(DurabilityTicket ticket, Callback done) {
 bool DurabilityTracker::claimWake() {
   if (!isExpected_.load()) return false;
   std::lock_guard lock(mutex_);
-  return isExpected_.exchange(false) && durable() < taken() && !std::exchange(wakeRequested_, true);
+  const DurabilityTicket due = flushing_ ? flushUpTo_ : durable();
+  return isExpected_.exchange(false) && due < taken() && !std::exchange(wakeRequested_, true);
 }
 
 bool DurabilityTracker::isWakeRequested() const {
@@ -63,6 +64,7 @@ void DurabilityTracker::endFlush(const Status& outcome, std::chrono::microsecond
     if (!flushing_) throw std::logic_error("no flush is under way");
     flushing_ = false;
     completed.swap(covered_);
+    if (waiting_.empty() && flushUpTo_ == taken()) wakeRequested_ = false;  // no flush follows that would do it
     if (outcome.isOK()) {
       statistics_.commitsFlushed += static_cast<int64_t>(flushUpTo_ - durable());
       durable_.store(flushUpTo_, std::memory_order_release);

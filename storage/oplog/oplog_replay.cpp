@@ -113,8 +113,9 @@ Status beginDataAt(Catalog& catalog, bson::Timestamp at) {
   TROUPE_TRY(engine.setStableTimestamp(at));
   TROUPE_TRY(engine.setOldestTimestamp(at));
   engine.setInitialDataTimestamp(at);
-  TROUPE_TRY(catalog.flush());
+  const Status written = catalog.flush();
   TROUPE_ASSIGN(const auto held, engine.checkpoint({.stable = true}));
+  if (!written.isOK()) TROUPE_TRY(catalog.flush());  // the checkpoint has made room in the cache
   if (held >= at) return Status::OK();
   return {ErrorCode::kInternalError, "the checkpoint does not hold the data of " + nameOf(at)};
 }

@@ -203,8 +203,10 @@ TEST_F(ProgressReporterTest, SlowFlushesDoNotKeepBackWhatIsApplied) {
   EXPECT_EQ(apply(2000, 5ms), 1) << "the last one took long";
   EXPECT_EQ(apply(3000, 0ms), 0);
   EXPECT_EQ(apply(4000, 500us), 0) << "each timer costs more than a quick flush";
-  EXPECT_EQ(apply(5000, 5ms), 0) << "one flush is waited for";
-  EXPECT_EQ(apply(6000, 5ms), 1);
+  EXPECT_EQ(apply(5000, 5ms), 0) << "one flush is waited for, if not for long";
+  apply(6000, 0ms);
+  EXPECT_EQ(apply(7000, 20ms), 1) << "it hangs";
+  EXPECT_EQ(apply(8000, 5ms), 1);
 }
 
 /// Each of its writes moves what it has applied; the set waits for the commit point alone.

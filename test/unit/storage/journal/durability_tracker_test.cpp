@@ -140,6 +140,35 @@ TEST(DurabilityTracker, AnExpectedFlushIsAskedForByOne) {
   EXPECT_FALSE(tracker.claimWake()) << "all is durable";
 }
 
+/// A flush that covers all of it is under way: nobody has to wake the flusher for it, and the next one has to.
+TEST(DurabilityTracker, AnExpectedFlushThatIsUnderWayIsNotAskedFor) {
+  DurabilityTracker tracker;
+  tracker.take();
+  tracker.beginFlush();
+  tracker.expectFlush();
+  EXPECT_FALSE(tracker.claimWake());
+  tracker.take();
+  tracker.expectFlush();
+  EXPECT_TRUE(tracker.claimWake()) << "another commit came";
+  tracker.endFlush(Status::OK(), microseconds(1));
+  tracker.beginFlush();
+  tracker.endFlush(Status::OK(), microseconds(1));
+  EXPECT_TRUE(tracker.wait(tracker.take(), [](const Status&) {}));
+}
+
+TEST(DurabilityTracker, ARequestIsOverWithTheFlushThatLeavesNothingToDo) {
+  DurabilityTracker tracker;
+  tracker.take();
+  tracker.beginFlush();
+  tracker.endFlush({ErrorCode::kInternalError, "the disk"}, microseconds(1));
+  tracker.expectFlush();
+  EXPECT_TRUE(tracker.claimWake());
+  tracker.beginFlush();
+  EXPECT_FALSE(tracker.wait(1, [](const Status&) {}));
+  tracker.endFlush(Status::OK(), microseconds(1));
+  EXPECT_FALSE(tracker.isWakeRequested());
+}
+
 /// Who waits for its own flush does not wait for those who gather.
 TEST(DurabilityTracker, AWaiterWakesTheFlusherWhoeverExpectsAFlush) {
   DurabilityTracker tracker;
