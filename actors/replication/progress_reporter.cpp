@@ -108,11 +108,17 @@ void ProgressReporter::reportMove(const ReplicationProgress::Times& before) {
   if (!isFlushed && seen_.applied == before.applied) return;  // the commit point alone
   timeFlush(isAhead, isFlushed);
   if (isFlushed || !isAhead || countsWhatIsApplied()) return report();
+  reportInTime();
+}
+
+void ProgressReporter::reportInTime() {
   if (std::exchange(reportTimer_, true)) return;
   after(isFlushSlow_ ? kUntilDurable : kHungFlush, [this] {
     reportTimer_ = false;
+    if (reported_.applied == seen_.applied) return;
     const bool isLate = isFlushSlow_ || (aheadSince_ && environment().now() - *aheadSince_ >= kUntilDurable);
-    if (isLate && reported_.applied != seen_.applied) report();
+    if (isLate) report();
+    else reportInTime();
   });
 }
 

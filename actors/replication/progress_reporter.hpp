@@ -51,6 +51,7 @@ class ProgressReporter final : public Actor {
   void watchProgress();
   void watchAll();
   void timeFlush(bool isAhead, bool isFlushed);
+  void reportInTime();
   void tellTopology();
   void report();
   Task<void> reportWhileMoving();
