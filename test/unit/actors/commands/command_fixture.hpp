@@ -55,7 +55,7 @@ class CommandTest : public ::testing::Test {
     EXPECT_EQ(server.locks.inUse(), 0u);
     EXPECT_EQ(server.admission.read().out() + server.admission.write().out(), 0);
     EXPECT_EQ(server.cursors.statistics().pinned, 0);
-    server.cursors.killIf([](const ClientCursor&) { return true; });
+    server.cursors.killIf([](const ClientCursor&) { return true; }, server::CursorRegistry::Afterwards::kNotFound);
     EXPECT_EQ(server.storageSessions.statistics().lent, 0);
     const storage::OperationServices& services = server.server->operations;
     EXPECT_EQ(services.memory->reserved(), 0);
