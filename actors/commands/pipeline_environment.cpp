@@ -214,7 +214,8 @@ StatusWith<StagePtr> CommandPipelineEnvironment::scanView(const AuthorizedNamesp
 }
 
 StatusWith<StagePtr> CommandPipelineEnvironment::openSessions(std::string_view stage, bson::View options) {
-  TROUPE_ASSIGN(const auto wanted, ListedSessions::of(stage, options, viewer_, server_.users));
+  const std::function<Status()> step = [this] { return checkInterrupt(); };
+  TROUPE_ASSIGN(const auto wanted, ListedSessions::of(stage, options, viewer_, server_.users, step));
   if (stage == "$listSessions") {
     const AuthorizedNamespace ns = NamespaceResolution::sessions();
     noteFurther(*resources_.furtherNamespaces, ns);
@@ -223,7 +224,6 @@ StatusWith<StagePtr> CommandPipelineEnvironment::openSessions(std::string_view s
     return scanNamespace(ns, request);
   }
   ListedRows rows(*resources_.memory());
-  const std::function<Status()> step = [this] { return checkInterrupt(); };
   TROUPE_TRY(addLocalSessions(server_, wanted, step, rows));
   return StagePtr(std::make_unique<RowsStage>(std::string(stage), std::move(rows)));
 }

@@ -69,25 +69,35 @@ Status RetriedStatements::roleOr(Status missing) const {
 }
 
 StatusWith<bool> RetriedStatements::contains(int32_t position, const AuthorizedNamespace& ns) {
-  TROUPE_ASSIGN(const auto document, entryOf(position, ns));
-  return document.has_value();
+  TROUPE_ASSIGN(const auto statement, executed(position));
+  if (!statement) return false;
+  TROUPE_TRY(statement->entry ? checkNamespace(*statement->entry, ns) : roleOr(Status::OK()));
+  ids_.push_back(statement->id);
+  return true;
 }
 
 /// Nothing: the statement was not executed.
 StatusWith<std::optional<bson::Document>> RetriedStatements::entryOf(int32_t position, const AuthorizedNamespace& ns) {
+  TROUPE_ASSIGN(auto statement, executed(position));
+  if (!statement) return std::optional<bson::Document>();
+  if (!statement->entry) return historyIsGone("the entry of the log");
+  TROUPE_TRY(checkNamespace(*statement->entry, ns));
+  ids_.push_back(statement->id);
+  return std::move(statement->entry);
+}
+
+/// The same whose namespace is still to be checked.
+StatusWith<std::optional<RetriedStatements::Executed>> RetriedStatements::executed(int32_t position) {
   storage::OperationContext& operation = request_.operation();
-  if (!operation.retryable || operation.retryable->isEmpty()) return std::optional<bson::Document>();
+  if (!operation.retryable || operation.retryable->isEmpty()) return std::optional<Executed>();
   const auto id = operation.session.statementId(static_cast<size_t>(position));
-  if (!id) return std::optional<bson::Document>();
+  if (!id) return std::optional<Executed>();
   const auto place = operation.retryable->executed(*id);
   if (!place.isOK()) return roleOr(place.status());
-  if (!*place) return std::optional<bson::Document>();
+  if (!*place) return std::optional<Executed>();
   TROUPE_ASSIGN(auto found, storage::entryAt(operation.recoveryUnit(), *request_.server().oplog, **place));
   operation.recoveryUnit().abandonSnapshot();
-  if (!found) return historyIsGone("the entry of the log");
-  TROUPE_TRY(checkNamespace(*found, ns));
-  ids_.push_back(*id);
-  return found;
+  return std::optional(Executed{*id, std::move(found)});
 }
 
 StatusWith<std::optional<ModificationOutcome>> RetriedStatements::outcomeOf(int32_t position,

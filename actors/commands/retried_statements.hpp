@@ -23,7 +23,8 @@ class RetriedStatements {
   ~RetriedStatements();
   RetriedStatements(const RetriedStatements&) = delete;
 
-  /// Whether the statement at that position of the command was executed.
+  /// Whether the statement at that position of the command, an insert, was executed. Its answer shows no document:
+  /// where the log no longer has the entry, it is enough that the session remembers the statement.
   StatusWith<bool> contains(int32_t position, const AuthorizedNamespace& ns);
   /// What an update (or, with `removes`, a delete) at that position did; nothing: it was not executed.
   StatusWith<std::optional<ModificationOutcome>> outcomeOf(int32_t position, const AuthorizedNamespace& ns,
@@ -37,6 +38,12 @@ class RetriedStatements {
   void appendOnlyTo(bson::Builder& reply) const;
 
  private:
+  /// A statement that was executed, and its entry in the log.
+  struct Executed {
+    int32_t id = 0;
+    std::optional<bson::Document> entry;  ///< nothing: the log was truncated
+  };
+  StatusWith<std::optional<Executed>> executed(int32_t position);
   StatusWith<std::optional<bson::Document>> entryOf(int32_t position, const AuthorizedNamespace& ns);
   Status historyIsGone(const std::string& what) const;
   Status roleOr(Status missing) const;

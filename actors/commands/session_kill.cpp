@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -159,18 +160,36 @@ Task<Status> addUsers(Request& request, const Names* users, SessionChoice* choic
   co_return Status::OK();
 }
 
-/// Adds the owners that the patterns are about, in one pass over those of the node, which goes in pieces. What users
-/// have with others on one connection, or had before they were dropped and made again, is found here.
+/// Owners that were looked at.
+using Digests = std::unordered_set<std::string>;
+
+/// Adds the owner of that digest if the patterns are about its users. Each is looked at once.
+Task<Status> addOwnerOf(Request& request, std::string_view digest, const std::vector<UserKey>* users,
+                        const OwnerPatterns* patterns, SessionChoice* choice, Digests* looked) {
+  if (!looked->insert(std::string(digest)).second) co_return Status::OK();
+  TROUPE_CO_TRY(choice->charge(kNameBytes));
+  auto copy = *users;
+  TROUPE_CO_ASSIGN(const bool are, co_await arePatternsAbout(request, std::move(copy), patterns));
+  co_return are ? choice->addOwner(digest) : Status::OK();
+}
+
+/// Adds the owners that the patterns are about, in one pass over those of the node's sessions and one over those of
+/// its cursors, whose sessions may have given their places in the cache to others; both go in pieces. What users have
+/// with others on one connection, or had before they were dropped and made again, is found here.
 Task<Status> addOwners(Request& request, const OwnerPatterns* patterns, SessionChoice* choice) {
   if (patterns->users.empty() && patterns->roles.empty()) co_return Status::OK();
   TROUPE_CO_TRY(co_await addUsers(request, &patterns->users, choice));
+  Digests looked;
   for (SessionCache::Place place; !place.atEnd;) {
     const auto owners = request.server().sessions.owners(place, kOwnersAtOnce);
-    for (const auto& owner : owners) {
-      auto users = owner.users;
-      TROUPE_CO_ASSIGN(const bool are, co_await arePatternsAbout(request, std::move(users), patterns));
-      if (are) TROUPE_CO_TRY(choice->addOwner(owner.digest));
-    }
+    for (const auto& owner : owners)
+      TROUPE_CO_TRY(co_await addOwnerOf(request, owner.digest, &owner.users, patterns, choice, &looked));
+    TROUPE_CO_TRY(co_await request.yield());
+  }
+  for (TablePlace place; !place.atEnd;) {
+    const auto sessions = request.server().cursors.ownedSessions(place, kOwnersAtOnce);
+    for (const auto& session : sessions)
+      TROUPE_CO_TRY(co_await addOwnerOf(request, session.key.owner(), &session.owners, patterns, choice, &looked));
     TROUPE_CO_TRY(co_await request.yield());
   }
   co_return Status::OK();

@@ -7,31 +7,46 @@
 
 namespace troupe::commands {
 
+namespace {
+
+/// Whether the list names the client's only user and no other one.
+bool areOwn(const bson::Element& users, const SessionViewer& viewer) {
+  for (const bson::Element& user : users.asArray()) {
+    const bson::View named = user.asDocument();
+    if (!viewer.user || named["user"].toStringOr() != viewer.user->name ||
+        named["db"].toStringOr() != viewer.user->database)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 SessionViewer SessionViewer::of(const Request& request) {
   const std::string& owner = request.client().sessionOwner;
-  return {owner.empty() ? SessionKey::nobody() : owner,
+  const auto users = request.client().ownUsers();
+  return {owner.empty() ? SessionKey::nobody() : owner, users.size() == 1 ? std::optional(users.front()) : std::nullopt,
           request.authorize(auth::Action::kListSessions, auth::Resource::cluster()).isOK()};
 }
 
 StatusWith<ListedSessions> ListedSessions::of(std::string_view stage, bson::View options, const SessionViewer& viewer,
-                                              const UserStore& store) {
+                                              const UserStore& store, const std::function<Status()>& step) {
   ListedSessions listed;
   listed.all_ = options["allUsers"].truthy();
   const bson::Element users = options["users"];
-  if (users.ok()) {
-    for (const bson::Element& user : users.asArray()) {
-      const bson::View named = user.asDocument();
-      TROUPE_ASSIGN(const UserKey key, store.keyOf(named["user"].toStringOr(), named["db"].toStringOr()));
-      listed.owners_.insert(SessionKey::ownerOf(key));
-    }
-  } else if (!listed.all_) {
-    listed.owners_.insert(viewer.owner);
+  const bool own = !listed.all_ && (!users.ok() || areOwn(users, viewer));
+  if (!own && !viewer.mayListAny)
+    return Status(ErrorCode::kUnauthorized, "not authorized to see the sessions of others with " + std::string(stage) +
+                                                ": leave its options out");
+  if (own && !(users.ok() && users.asArray().empty())) listed.owners_.insert(viewer.owner);
+  if (own || listed.all_) return listed;
+  for (const bson::Element& user : users.asArray()) {
+    TROUPE_TRY(step());
+    const bson::View named = user.asDocument();
+    TROUPE_ASSIGN(const UserKey key, store.keyOf(named["user"].toStringOr(), named["db"].toStringOr()));
+    listed.owners_.insert(SessionKey::ownerOf(key));
   }
-  const bool areOwn =
-      !listed.all_ && (listed.owners_.empty() || (listed.owners_.size() == 1 && listed.owners_.contains(viewer.owner)));
-  if (areOwn || viewer.mayListAny) return listed;
-  return Status(ErrorCode::kUnauthorized,
-                "not authorized to see the sessions of others with " + std::string(stage) + ": leave its options out");
+  return listed;
 }
 
 bson::Document ListedSessions::filter() const {

@@ -236,6 +236,16 @@ std::vector<SessionKey> CursorRegistry::sessions(TablePlace& place, size_t bucke
   return found;
 }
 
+std::vector<CursorRegistry::OwnedSession> CursorRegistry::ownedSessions(TablePlace& place, size_t buckets) const {
+  std::vector<OwnedSession> found;
+  const std::lock_guard lock(mutex_);
+  visitPiece(bySession_, place, buckets, [&](const auto& session) {
+    const int64_t any = *session.second.begin();  // all of them have the owners of the session
+    found.push_back({session.first, slots_.find(any)->second.owners});
+  });
+  return found;
+}
+
 /// Of a cursor that is gone already only its last use is known.
 bool CursorRegistry::isUsedSince(int64_t id, TimePoint when) const {
   const Slot& slot = slots_.find(id)->second;

@@ -127,6 +127,14 @@ class CursorRegistry {
   /// cursor is in use or was used since then. None does not mean that the end is reached.
   std::vector<SessionKey> sessions(TablePlace& place, size_t buckets, std::optional<TimePoint> unusedSince = {}) const;
 
+  /// A session with cursors, and its users: the cache of sessions may have forgotten both.
+  struct OwnedSession {
+    SessionKey key;
+    std::vector<UserKey> owners;
+  };
+  /// The same pieces with the users of the sessions.
+  std::vector<OwnedSession> ownedSessions(TablePlace& place, size_t buckets) const;
+
   struct Statistics {
     int64_t open = 0;
     int64_t pinned = 0;

@@ -20,12 +20,12 @@ void MessageMemory::Pool::add(const std::string& owner, int64_t more) {
   if (held->second == 0) owners.erase(held);
 }
 
-Status MessageMemory::Share::resize(int64_t bytes, bool trusted, const std::string& owner) {
-  const char* passed = bound(bytes, trusted, owner);
+Status MessageMemory::Share::resize(int64_t bytes, bool trusted, const MessageOwner& owner) {
+  const char* passed = bound(bytes, trusted, owner.key);
   if (!passed) return Status::OK();
   sums_->refused.fetch_add(1, std::memory_order_relaxed);
   return {ErrorCode::kExceededMemoryLimit,
-          "incomplete messages and unread answers of " + owner + " or of " +
+          "incomplete messages and unread answers of " + owner.name + " or of " +
               (passed == kOfUnknown ? "all clients that have not authenticated" : "all clients") +
               " take all the memory they may (" + passed + ")"};
 }

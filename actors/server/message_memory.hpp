@@ -12,6 +12,12 @@
 
 namespace troupe::server {
 
+/// For whom a connection holds memory.
+struct MessageOwner {
+  std::string key;   ///< what is counted goes by it; may be any bytes
+  std::string name;  ///< for people
+};
+
 /// Bounds the memory of messages that have not arrived as a whole, and of answers that were not read: nothing but time
 /// keeps a peer from leaving it allocated. Clients that have yet to authenticate share a small bound, all clients a
 /// larger one. One owner (a user, or an address) may hold at most three times what is left of a bound: something always
@@ -43,9 +49,9 @@ class MessageMemory {
 
     /// To be called before the connection's buffer becomes `bytes` large. ExceededMemoryLimit: it must not; what it
     /// held before stays counted.
-    Status resize(int64_t bytes, bool trusted, const std::string& owner);
+    Status resize(int64_t bytes, bool trusted, const MessageOwner& owner);
     /// The same for one who does without: false is not counted among the refusals.
-    bool tryResize(int64_t bytes, bool trusted, const std::string& owner) { return !bound(bytes, trusted, owner); }
+    bool tryResize(int64_t bytes, bool trusted, const MessageOwner& owner) { return !bound(bytes, trusted, owner.key); }
     int64_t bytes() const { return bytes_; }
 
    private:

@@ -63,10 +63,10 @@ std::optional<Action> clusterActionFor(NamespaceUse use) {
   }
 }
 
-/// Whose sessions a stage lists is known when it is opened. A client that may list everybody's is asked for that right
-/// again before each further batch.
+/// Whose sessions a stage lists is known when it is opened. A client that names them, and may list everybody's,
+/// is asked for that right again before each further batch; for its own ones it needs none.
 void noteSessions(Request& request, NamespaceUse use) {
-  if (use == NamespaceUse::kSessions) (void)request.authorizeResults(Action::kListSessions, Resource::cluster());
+  if (use == NamespaceUse::kNamedSessions) (void)request.authorizeResults(Action::kListSessions, Resource::cluster());
 }
 
 bool isWrite(NamespaceUse use) {

@@ -131,8 +131,10 @@ void Connection::awaitMore(bool trusted) {
   client_->awaitedUntil = patience.count() > 0 ? environment().now() + patience : server::Client::kNotAwaited;
 }
 
-std::string Connection::ownerOfMemory() const {
-  return client_->authenticated() ? client_->owner() : server::addressKey(client_->remote);
+server::MessageOwner Connection::ownerOfMemory() const {
+  if (client_->authenticated()) return {client_->owner(), client_->userNames()};
+  std::string address = server::addressKey(client_->remote);
+  return {address, address};
 }
 
 void Connection::logClosing(const Status& why) {

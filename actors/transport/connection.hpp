@@ -53,7 +53,7 @@ class Connection final : public Actor {
   /// The client owes its first message, or the rest of one that has begun: until when.
   void awaitMore(bool trusted);
   /// Who shares the memory of incomplete messages with others: a user, or an address without one.
-  std::string ownerOfMemory() const;
+  server::MessageOwner ownerOfMemory() const;
   /// Bytes of a message the client may send now, also when it is unpacked.
   int32_t largestMessage() const;
   void logClosing(const Status& why);

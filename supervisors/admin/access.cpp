@@ -42,7 +42,9 @@ Stored storedFor(const std::optional<bson::Document>& user, const BasicCredentia
   return {mechanism, auth::decoyCredentials(mechanism, given.user, given.database, secret), true};
 }
 
-std::string credentialBytes(const bson::Document& user) { return std::string(user["credentials"].valueBytes()); }
+std::string fingerprintOf(const bson::Document& user) {
+  return auth::digest(auth::Mechanism::kScramSha256, user["credentials"].valueBytes());
+}
 
 /// Has a blocking worker check the password; fails, too, if the worker goes away with it. No coroutine: g++ 12 destroys
 /// the captures of a lambda that is written in one twice.
@@ -83,10 +85,12 @@ std::string_view nameOf(std::string_view host) {
 
 }  // namespace
 
-Task<Identity> OpenAccess::identify(HttpRequest) {
+Task<Identity> OpenAccess::identify(HttpRequest) { co_return again({}); }
+
+Identity OpenAccess::again(const LogIn&) {
   Identity everybody{.outcome = Identity::Outcome::kKnown};
   everybody.privileges.add({.kind = auth::ResourcePattern::Kind::kAny}, auth::ActionSet().set());
-  co_return everybody;
+  return everybody;
 }
 
 std::optional<BasicCredentials> parseBasic(std::string_view authorization) {
@@ -125,7 +129,7 @@ std::optional<UserAccess::Session> UserAccess::sessionOf(const std::string& key)
   const std::lock_guard lock(mutex_);
   const auto found = byKey_.find(key);
   if (found == byKey_.end()) return std::nullopt;
-  if (found->second->ends <= options_.environment->now()) {
+  if (found->second->logIn.ends <= options_.environment->now()) {
     sessions_.erase(found->second);
     byKey_.erase(found);
     return std::nullopt;
@@ -155,15 +159,23 @@ void UserAccess::forget(const std::string& key) {
   byKey_.erase(found);
 }
 
-Identity UserAccess::identityOf(const Session& session) const {
-  const auto user = options_.find(session.user, session.database);
-  if (!user.isOK()) return {.outcome = Identity::Outcome::kUnreadable};
-  if (!*user || credentialBytes(**user) != session.credentials) return {};
+Identity UserAccess::unread(const Status& why) const {
+  if (why == ErrorCode::kLockTimeout) return {.outcome = Identity::Outcome::kUnreadable};
+  if (options_.onFailure) options_.onFailure(why);
+  return {.outcome = Identity::Outcome::kFailed, .failure = why};
+}
+
+Identity UserAccess::again(const LogIn& logIn) {
+  if (logIn.ends <= options_.environment->now()) return {};
+  const auto user = options_.find(logIn.user, logIn.database);
+  if (!user.isOK()) return unread(user.status());
+  if (!*user || fingerprintOf(**user) != logIn.fingerprint) return {};
   auto privileges = options_.privilegesOf(**user);
-  if (!privileges.isOK()) return {.outcome = Identity::Outcome::kUnreadable};
+  if (!privileges.isOK()) return unread(privileges.status());
   return {.outcome = Identity::Outcome::kKnown,
-          .user = session.user + "@" + session.database,
-          .privileges = std::move(*privileges)};
+          .user = logIn.user + "@" + logIn.database,
+          .privileges = std::move(*privileges),
+          .logIn = logIn};
 }
 
 /// Headers are kept as a keyed hash: no password lies in memory for longer than its request.
@@ -184,7 +196,7 @@ Task<Identity> UserAccess::identify(HttpRequest request) {
   }
   if (key.empty()) co_return Identity{};
   if (const auto session = sessionOf(key)) {
-    Identity who = identityOf(*session);
+    Identity who = again(session->logIn);
     if (who.outcome != Identity::Outcome::kUnknown) co_return who;
     forget(key);
   }
@@ -202,15 +214,15 @@ Task<Identity> UserAccess::logIn(std::string key, std::string authorization) {
   } slot(checks_);
   if (slot.count > options_.maxChecks) co_return Identity{Identity::Outcome::kOverloaded};
   const auto found = options_.find(given->user, given->database);
-  if (!found.isOK()) co_return Identity{Identity::Outcome::kUnreadable};
+  if (!found.isOK()) co_return unread(found.status());
   const std::optional<bson::Document> user = *found;
   const Stored stored = storedFor(user, *given, options_.secret);
   Future<Status> outcome = checkPassword(*options_.blocking, stored, *given);
   const Status checked = co_await outcome;
   if (!checked.isOK() || stored.decoy) co_return Identity{};
   const TimePoint ends = options_.environment->now() + options_.sessionTime;
-  Session session{std::move(key), given->user, given->database, credentialBytes(*user), ends};
-  Identity who = identityOf(session);
+  Session session{std::move(key), {given->user, given->database, fingerprintOf(*user), ends}};
+  Identity who = again(session.logIn);
   if (who.outcome != Identity::Outcome::kKnown) co_return who;
   remember(session);
   who.sessionToken = hex(auth::randomBytes(options_.random, kTokenBytes));

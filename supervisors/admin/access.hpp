@@ -21,9 +21,12 @@ namespace troupe::supervisors {
 /// The authenticated user of a request, if any.
 struct Identity {
   /// kUnreadable: users cannot be read now, so that nothing is known of the client, neither good nor bad.
-  enum class Outcome { kKnown, kUnknown, kOverloaded, kUnreadable } outcome = Outcome::kUnknown;
+  /// kFailed: they cannot be read until an operator has mended them.
+  enum class Outcome { kKnown, kUnknown, kOverloaded, kUnreadable, kFailed } outcome = Outcome::kUnknown;
   std::string user;  ///< "name@database"; empty when nobody has to log in
   auth::PrivilegeSet privileges;
+  LogIn logIn;               ///< by which `again` knows the user
+  Status failure;            ///< of kFailed
   std::string sessionToken;  ///< set when a session began: goes to the client as a cookie
 
   /// On the cluster.
@@ -35,6 +38,8 @@ class Access {
  public:
   virtual ~Access() = default;
   virtual Task<Identity> identify(HttpRequest request) = 0;
+  /// Who that is now; unknown once the log-in is over, for its time, its password or its user.
+  virtual Identity again(const LogIn& logIn) = 0;
   /// Grows when users or their rights change.
   virtual int64_t version() const { return 0; }
 };
@@ -43,13 +48,14 @@ class Access {
 class OpenAccess final : public Access {
  public:
   Task<Identity> identify(HttpRequest request) override;
+  Identity again(const LogIn& logIn) override;
 };
 
 /// HTTP Basic over the node's own users. The name is "user" (of the database admin) or "user@database". A password is
 /// checked by a blocking worker, since that takes milliseconds by design; success begins a session, known by its cookie
 /// or by the same Authorization header. At each request the user is read again: a changed password, a revoked role or a
-/// dropped user counts at once. While users cannot be read (a rollback, the end of the node) nobody is logged in or
-/// out.
+/// dropped user counts at once. While users cannot be read for a lock (a rollback, the end of the node) nobody is
+/// logged in or out.
 class UserAccess final : public Access {
  public:
   using FindUser =
@@ -59,7 +65,9 @@ class UserAccess final : public Access {
   struct Options {
     FindUser find;
     PrivilegesOf privilegesOf;
-    std::function<int64_t()> version;          ///< of the users, as UserStore::version
+    std::function<int64_t()> version;  ///< of the users, as UserStore::version
+    /// Hears why users could not be read, unless that passes by itself. Any thread; may be null.
+    std::function<void(const Status& why)> onFailure;
     server::BlockingWork* blocking = nullptr;  ///< outlives this
     Environment* environment = nullptr;        ///< outlives this
     auth::RandomSource random;
@@ -70,19 +78,20 @@ class UserAccess final : public Access {
   };
   explicit UserAccess(Options options) : options_(std::move(options)) {}
   Task<Identity> identify(HttpRequest request) override;
+  Identity again(const LogIn& logIn) override;
   int64_t version() const override { return options_.version ? options_.version() : 0; }
 
  private:
   struct Session {
-    std::string key, user, database;
-    std::string credentials;  ///< bytes of the stored credentials at log-in
-    TimePoint ends;
+    std::string key;
+    LogIn logIn;
   };
   using Sessions = std::list<Session>;
   std::optional<Session> sessionOf(const std::string& key);
   void remember(Session session);
   void forget(const std::string& key);
-  Identity identityOf(const Session& session) const;
+  /// Of one to whom users and roles could not be read.
+  Identity unread(const Status& why) const;
   std::string keyOfHeader(std::string_view authorization);
   Task<Identity> logIn(std::string key, std::string authorization);
 

@@ -97,6 +97,8 @@ Task<HttpResponse> AdminApi::handle(HttpRequest request) {
   if (who.outcome == Identity::Outcome::kOverloaded)
     co_return errorResponse(503, ErrorCode::kAuthenticationFailed, "too many log-ins at once: try again");
   if (who.outcome == Identity::Outcome::kUnreadable) co_return unreadable();
+  if (who.outcome == Identity::Outcome::kFailed)
+    co_return errorResponse(500, who.failure.code(), "users and roles cannot be read: " + who.failure.reason());
   if (who.outcome == Identity::Outcome::kUnknown) co_return logInFirst();
   if (const auth::Action needed = actionFor(request.path); !who.may(needed))
     co_return noRight(who, "see " + request.path, needed, "clusterMonitor");
@@ -109,16 +111,14 @@ Task<HttpResponse> AdminApi::handle(HttpRequest request) {
   co_return response;
 }
 
-Task<std::optional<bool>> AdminApi::maySeeEvents(HttpRequest request) {
-  const auth::Action needed = actionFor(request.path);
+std::optional<bool> AdminApi::maySeeEvents(const LogIn& logIn) {
   Identity who;  // if asking fails: of nobody
   try {
-    who = co_await access_->identify(std::move(request));
+    who = access_->again(logIn);
   } catch (const std::exception&) {
   }
   const bool isTold = who.outcome == Identity::Outcome::kKnown || who.outcome == Identity::Outcome::kUnknown;
-  if (!isTold) co_return std::nullopt;
-  co_return who.may(needed);
+  return isTold ? std::optional(who.may(actionFor("/events"))) : std::nullopt;
 }
 
 Task<HttpResponse> AdminApi::route(HttpRequest request, Identity who) {
@@ -162,7 +162,8 @@ Task<HttpResponse> AdminApi::route(HttpRequest request, Identity who) {
                         {"mayKill", who.may(auth::Action::kKillAnySession)},
                         {"node", node_.name()}});
   }
-  if (request.path == "/events") co_return HttpResponse{200, "text/event-stream; charset=utf-8", "", {}, true};
+  if (request.path == "/events")
+    co_return HttpResponse{200, "text/event-stream; charset=utf-8", "", {}, true, std::move(who.logIn)};
   co_return asset(request);
 }
 

@@ -46,9 +46,8 @@ class AdminApi {
 
   /// Never fails: errors are responses. `this` outlives the task.
   Task<HttpResponse> handle(HttpRequest request);
-  /// Whether an event stream that began with that request may go on; nothing while users cannot be read.
-  /// Never fails.
-  Task<std::optional<bool>> maySeeEvents(HttpRequest request);
+  /// Whether an event stream of that log-in may go on; nothing while users cannot be read. Never fails.
+  std::optional<bool> maySeeEvents(const LogIn& logIn);
   /// Grows when users or their rights change.
   int64_t rightsVersion() const { return access_->version(); }
 

@@ -121,6 +121,11 @@ std::shared_ptr<Access> accessOf(server::ServerContext* server) {
     return std::move(resolved.privileges);
   };
   options.version = [users = &server->users] { return users->version(); };
+  options.onFailure = [lines = std::make_shared<log::LineLimit>(), server](const Status& why) {
+    if (const auto leftOut = lines->admit(server->node.environment().now()))
+      server->log.error(log::Component::kAdmin, 7001007, "admin", "Users and roles cannot be read",
+                        bson::doc("reason", why.toString(), "failedSinceLastLine", *leftOut));
+  };
   options.blocking = &server->blocking;
   options.environment = &server->node.environment();
   options.random = server->secrets;

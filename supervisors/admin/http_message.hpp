@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "messaging/envelope/envelope.hpp"
 #include "messaging/errors/status.hpp"
 
 namespace troupe::supervisors {
@@ -21,12 +22,20 @@ struct HttpRequest {
   bool encrypted = false;
 };
 
+/// A log-in that lasts longer than the request that it came with: whose it is, and nothing that it was proven with.
+struct LogIn {
+  std::string user, database;         ///< empty when nobody has to log in
+  std::string fingerprint;            ///< of the user's stored credentials when it began
+  TimePoint ends = TimePoint::max();  ///< with its session
+};
+
 struct HttpResponse {
   unsigned status = 200;
   std::string contentType = "application/json; charset=utf-8";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
   bool events = false;  ///< the body is a stream of events without end
+  LogIn eventsOf;       ///< whose stream it is
 };
 
 /// Splits and decodes "/actors/a%20b?tree=1" into `path` and `query`. Errors: BadValue for malformed escapes, control

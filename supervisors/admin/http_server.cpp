@@ -1,14 +1,11 @@
 #include "supervisors/admin/http_server.hpp"
 
-#include <sys/socket.h>
-
 #include <atomic>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <cerrno>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -190,7 +187,6 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     answering_ = true;
     stream_.expires_never();
     rightsAt_ = shared_->api->rightsVersion();
-    if (asked.path == "/events") eventsOf_ = asked;
     shared_->api->node().start(answerTask(shared_from_this(), std::move(asked)));
   }
 
@@ -239,6 +235,7 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
       return send(errorResponse(503, ErrorCode::kHostUnreachable, "too many event streams"));
     }
     counted_ = true;
+    eventsOf_ = std::move(from.eventsOf);
     std::weak_ptr<Session> weak = weak_from_this();
     events_ =
         std::make_shared<EventQueue>(shared_->options.eventQueueLength, [weak, executor = stream_.get_executor()] {
@@ -263,15 +260,9 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
   /// A client of an event stream says nothing more; what comes is its end. A wake-up may be left over from the request.
   void watchForClose() {
     stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
-      if (!error && !self->closed_ && !self->hasInput()) return self->watchForClose();
+      if (!error && !self->closed_ && !self->stream_.hasInput()) return self->watchForClose();
       self->close();
     });
-  }
-  /// Whether bytes or the end of the connection can be read now.
-  bool hasInput() {
-    char byte = 0;
-    const ssize_t found = ::recv(stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return found >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
   }
 
   void write(std::string bytes) {
@@ -287,10 +278,10 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
   }
 
   /// Asks, once users have changed, whether the client may still see the events.
-  static Task<void> askForRights(Self self) {
+  static Task<void> askForRights(Self self, LogIn logIn) {
     AdminApi& api = *self->shared_->api;
     const int64_t version = api.rightsVersion();
-    const auto may = co_await api.maySeeEvents(self->eventsOf_);
+    const auto may = api.maySeeEvents(logIn);
     asio::dispatch(self->stream_.get_executor(), [self, may, version] {
       self->asking_ = false;
       if (may == false || self->closed_) return self->close();
@@ -298,13 +289,15 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
       self->rightsAt_ = version;
       self->flushEvents();
     });
+    co_return;
   }
 
   void flushEvents() {
     if (writing_ || asking_ || closed_ || !events_) return;
+    if (eventsOf_.ends <= shared_->api->node().environment().now()) return close();
     if (rightsAt_ != shared_->api->rightsVersion()) {
       asking_ = true;
-      return shared_->api->node().start(askForRights(shared_from_this()));
+      return shared_->api->node().start(askForRights(shared_from_this(), eventsOf_));
     }
     if (std::string waiting = events_->take(); !waiting.empty()) return write(std::move(waiting));
     awaitHeartbeat();
@@ -322,6 +315,7 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
     closed_ = true;
     token_.reset();
     if (events_) events_->close();
+    eventsOf_ = {};
     if (counted_) --shared_->streams;
     heartbeat_.cancel();
     error_code ignored;
@@ -338,7 +332,7 @@ class HttpServer::Session : public std::enable_shared_from_this<HttpServer::Sess
   std::string remote_, address_;
   bool keepAlive_ = false, head_ = false, answering_ = false, writing_ = false, closed_ = false, counted_ = false;
   bool asking_ = false;              ///< for the rights of an event stream
-  HttpRequest eventsOf_;             ///< which began the event stream
+  LogIn eventsOf_;                   ///< whose event stream it is
   int64_t rightsAt_ = 0;             ///< their version when the client was asked for last
   std::atomic<bool> asked_ = false;  ///< a request was read
   std::atomic<TimePoint> awaitedSince_ = shared_->api->node().environment().now();

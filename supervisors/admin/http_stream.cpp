@@ -1,10 +1,19 @@
 #include "supervisors/admin/http_stream.hpp"
 
+#include <sys/socket.h>
+
 #include <boost/beast/core/detect_ssl.hpp>
+#include <cerrno>
 
 namespace troupe::supervisors {
 
 namespace asio = boost::asio;
+
+bool HttpStream::hasInput() {
+  char byte = 0;
+  const ssize_t found = ::recv(socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return found >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
 
 void HttpStream::greet(std::shared_ptr<asio::ssl::context> context, boost::beast::flat_buffer& buffer,
                        std::function<void(error_code)> done) {

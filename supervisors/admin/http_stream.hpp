@@ -31,6 +31,8 @@ class HttpStream {
   void expires_never() { tcp_.expires_never(); }
   void close() { tcp_.close(); }
   bool encrypted() const { return tls_.has_value(); }
+  /// Whether bytes or the end of the connection can be read now.
+  bool hasInput();
 
   /// Finds out whether the client begins with TLS and, if so, shakes hands. `done(error)`; what was read lies in
   /// `buffer`.

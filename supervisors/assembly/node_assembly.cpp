@@ -440,13 +440,14 @@ StatusWith<Future<Status>> NodeAssembly::begin() {
   maintenance::discardTemporaries(*p.context);
   p.storageRows = std::make_unique<StorageRows>(*p.context);
   TROUPE_ASSIGN(const TreeParts tree, p.treeParts());
-  auto started = startWatchedTree(*p.node, dataNodeTree(tree), [parts = parts_.get()](const Status& reason) {
+  const auto ended = [parts = parts_.get()](const Status& reason) {
     if (parts->ended) return;
     if (!reason.isOK())
       parts->log.error(Component::kSupervision, 23379, "main", "The tree of actors has ended",
                        bson::doc("reason", reason.reason()));
     parts->fail(reason);
-  });
+  };
+  auto started = startWatchedTree(*p.node, dataNodeTree(tree), ended, warnOfChildren(p.log));
   p.root = started.root;
   return std::move(started.ready);
 }

@@ -37,6 +37,14 @@ std::string loginSecretOf(const AssemblyOptions& options, log::Log& log) {
   return auth::randomBytes(options.secrets, 32);
 }
 
+std::function<void(const std::string& path, const std::string& why)> warnOfChildren(log::Log& log) {
+  return [&log](const std::string& path, const std::string& why) {
+    log.warning(log::Component::kSupervision, 7007001, "main",
+                "An actor has failed: the start goes on without it, and it is started again",
+                bson::doc("path", path, "reason", why));
+  };
+}
+
 storage::ConflictRetryOptions conflictRetryOf(const server::Parameters& parameters) {
   storage::ConflictRetryOptions options;
   options.temporarilyUnavailable = parameters.enableTemporarilyUnavailableExceptions;

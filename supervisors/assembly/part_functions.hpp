@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ auth::RandomSource randomFrom(Environment& environment);
 /// What makes decoy credentials: that of the options; one for this start alone, with a warning, where it cannot be
 /// kept.
 std::string loginSecretOf(const AssemblyOptions& options, log::Log& log);
+/// As `notAwaited` of startWatchedTree. `log` outlives it.
+std::function<void(const std::string& path, const std::string& why)> warnOfChildren(log::Log& log);
 /// How conflicts are retried, as the parameters say now.
 storage::ConflictRetryOptions conflictRetryOf(const server::Parameters& parameters);
 /// Rows of the actor tree. `filter`: {type, phase, under, limit}.

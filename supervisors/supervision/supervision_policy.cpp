@@ -69,7 +69,7 @@ void SupervisionPolicy::startDue(Actions& out) {
   if (ending_ || !toStop_.empty()) return;
   int level = INT32_MAX;  // the lowest level with a child that is not up yet
   for (const auto& child : children_)
-    if (child.due || child.state == ChildState::kStarting || child.state == ChildState::kBackingOff)
+    if (!child.excused && (child.due || child.state == ChildState::kStarting || child.state == ChildState::kBackingOff))
       level = std::min(level, child.rules.level);
   for (size_t i = 0; i < children_.size(); ++i) {
     auto& child = children_[i];
@@ -81,12 +81,11 @@ void SupervisionPolicy::startDue(Actions& out) {
     child.state = ChildState::kStarting;
     out.push_back(StartChild{i});
   }
-  const bool allUp = std::none_of(children_.begin(), children_.end(), [](const Child& child) {
-    return child.due || child.state == ChildState::kStarting || child.state == ChildState::kBackingOff ||
-           child.state == ChildState::kStopping;
-  });
-  if (allUp && !announced_) {
-    announced_ = true;
+  const bool allUp = std::ranges::all_of(children_, &Child::isUp);
+  const auto isSettled = [](const Child& child) { return child.excused || child.isUp(); };
+  if (allUp ? !announced_ : !started_ && std::ranges::all_of(children_, isSettled)) {
+    started_ = true;
+    announced_ = allUp;
     out.push_back(AllReady{});
   }
 }
@@ -95,6 +94,7 @@ SupervisionPolicy::Actions SupervisionPolicy::childReady(size_t child) {
   Actions out;
   if (children_[child].state != ChildState::kStarting) return out;
   children_[child].state = ChildState::kRunning;
+  children_[child].excused = false;
   startDue(out);
   return out;
 }
@@ -179,7 +179,6 @@ Duration SupervisionPolicy::pauseAfter(size_t failures, double draw) const {
 }
 
 void SupervisionPolicy::restartSiblings(size_t child, Actions& out) {
-  if (strategy_ == Strategy::kOneForOne) return;
   toStop_.clear();
   for (size_t i = strategy_ == Strategy::kOneForAll ? 0 : child + 1; i < children_.size(); ++i)
     if (i != child && (isAlive(children_[i].state) || children_[i].state == ChildState::kBackingOff))
@@ -206,8 +205,10 @@ void SupervisionPolicy::failed(size_t index, const Status& reason, TimePoint now
   }
   announced_ = false;
   child.state = ChildState::kBackingOff;
+  child.excused = child.rules.exhausted == OnExhausted::kPark;
   out.push_back(RetryAfter{index, pauseAfter(child.failures.size(), draw)});
-  restartSiblings(index, out);
+  if (strategy_ == Strategy::kOneForOne) startDue(out);
+  else restartSiblings(index, out);
 }
 
 SupervisionPolicy::Actions SupervisionPolicy::childEnded(size_t index, const Status& reason, TimePoint now,
@@ -295,6 +296,7 @@ StatusWith<SupervisionPolicy::Actions> SupervisionPolicy::resume(size_t index) {
   if (ending_ || (child.state != ChildState::kParked && child.state != ChildState::kStopped))
     return refused(child.rules, child.state, "resume");
   child.failures.clear();
+  child.excused = false;
   child.reason.clear();
   child.state = ChildState::kWaiting;
   child.due = true;

@@ -91,7 +91,8 @@ class SupervisionPolicy {
     Duration pause;
     bool operator==(const RetryAfter&) const = default;
   };
-  /// All levels are up; said once per start and once per complete recovery.
+  /// All levels are up; said once per start and once per complete recovery. At a start nobody waits for a child that
+  /// has failed and is set aside when it goes on failing: slow failures would not exhaust its intensity, ever.
   struct AllReady {
     bool operator==(const AllReady&) const = default;
   };
@@ -137,7 +138,12 @@ class SupervisionPolicy {
     Then then = Then::kStop;
     std::deque<TimePoint> failures;
     std::string reason;
-    bool due = false;  ///< to be started when its turn comes
+    bool due = false;      ///< to be started when its turn comes
+    bool excused = false;  ///< has failed, and may be set aside: not awaited until it is ready again
+    bool isUp() const {
+      return !due && state != ChildState::kStarting && state != ChildState::kBackingOff &&
+             state != ChildState::kStopping;
+    }
   };
   void startDue(Actions& out);
   void stopNext(Actions& out);
@@ -154,6 +160,7 @@ class SupervisionPolicy {
   std::vector<size_t> toStop_;  ///< siblings still to be stopped, last first
   std::optional<Status> ending_;
   bool announced_ = false;
+  bool started_ = false;  ///< all that is awaited was up once
 };
 
 }  // namespace troupe::supervisors

@@ -25,7 +25,7 @@ struct ServiceParts {
 };
 
 /// A service of an extension on every node that holds data: an actor with the path `servicePath(name)`. If it fails too
-/// often it is set aside, and the rest of the node goes on; during a start as well, which waits until then.
+/// often it is set aside, and the rest of the node goes on; a start does not wait for one that has failed.
 struct Service {
   std::string name;
   bool primaryOnly =

@@ -21,6 +21,7 @@ struct CollectionName {
 enum class NamespaceUse : uint8_t {
   kNothing,               ///< $documents: the name is not looked at
   kSessions,              ///< $listSessions, $listLocalSessions: neither here, but the rights on sessions
+  kNamedSessions,         ///< the same where they are told whose sessions to list
   kRead,                  ///< a scan of its documents
   kCollectionStatistics,  ///< $collStats
   kIndexStatistics,       ///< $indexStats

@@ -24,6 +24,13 @@ constexpr std::pair<std::string_view, NamespaceUse> kSources[] = {
     {"$listLocalSessions", NamespaceUse::kSessions},
 };
 
+NamespaceUse useOf(const Element& source) {
+  const NamespaceUse use = *useOfSource(source.name());
+  const bson::View options = source.asDocument();
+  const bool isTold = options["allUsers"].truthy() || options["users"].ok();
+  return use == NamespaceUse::kSessions && isTold ? NamespaceUse::kNamedSessions : use;
+}
+
 /// A source that the environment opens at the first pull.
 class EnvironmentSource final : public Stage {
  public:
@@ -76,7 +83,7 @@ Status parseEnvironmentSource(const Element& e, StageParser& parser) {
             std::string(name) +
                 " is not valid for a database-level aggregate: {aggregate: 1} requires another first stage"};
   if (!parser.context.environment) return {ErrorCode::kInvalidOptions, std::string(name) + " is not allowed here"};
-  parser.involved.push_back({parser.context.on, *useOfSource(name)});
+  parser.involved.push_back({parser.context.on, useOf(e)});
   bson::Builder specification;
   specification.append(e);
   parser.add(std::make_unique<EnvironmentSource>(

@@ -42,45 +42,77 @@ class LogGatheringTest : public CommandTest {
   }
   /// As a busy set is: its reader has got several entries at once, of writers that waited together.
   void makeBusy() {
-    const auto reading = read();
+    const auto first = read();
+    std::vector<std::shared_ptr<Exchange>> writes{insert(1)};
+    EXPECT_TRUE(first->done) << "the log was quiet";
     holdCommits(server);
-    std::vector<std::shared_ptr<Exchange>> writes;
-    for (int id = 101; id <= 103; ++id) writes.push_back(insert(id));
-    EXPECT_TRUE(reading->done);
-    const auto next = read();
-    EXPECT_TRUE(next->done);
+    for (int id = 2; id <= 4; ++id) writes.push_back(insert(id));
+    const auto second = read();
+    EXPECT_THAT(idsIn(*second), ElementsAre(2, 3, 4));
     letCommit(server);
     for (const auto& write : writes) EXPECT_TRUE(write->done);
   }
   int64_t flushes() { return server.server->durability.statistics().flushes; }
 
- private:
   int64_t cursor_ = 0;
 };
 
 TEST_F(LogGatheringTest, TheEntriesOfABurstAreSentWhenItsLastWriterWaitsAndFlushedOnce) {
   makeBusy();
-  const auto first = read();  // measures the pace anew, from here on
-  std::vector<std::shared_ptr<Exchange>> writes{insert(1)};
-  ASSERT_TRUE(first->done) << "the log was quiet";
-  server.node.advance(10ms);
-  const auto slow = read();
-  for (int id = 2; id <= 4; ++id) writes.push_back(insert(id));
-  server.node.advance(1ms);
-  ASSERT_TRUE(slow->done);
-
   const auto reading = read();
   const int64_t before = flushes();
-  const auto second = insert(11), third = insert(12);
+  const auto first = insert(11), second = insert(12);
   EXPECT_FALSE(reading->done) << "three waited before";
   EXPECT_EQ(flushes(), before) << "the reader still gathers";
   EXPECT_FALSE(second->done);
   const auto last = insert(13);
   ASSERT_TRUE(reading->done) << "no time has passed";
   EXPECT_THAT(idsIn(*reading), ElementsAre(11, 12, 13));
-  server.node.run();
   EXPECT_EQ(flushes(), before + 1);
-  EXPECT_TRUE(second->done && third->done && last->done);
+  EXPECT_TRUE(first->done && second->done && last->done);
+}
+
+TEST_F(LogGatheringTest, ABurstThatBecameSmallerIsAwaitedForAMoment) {
+  makeBusy();
+  const auto reading = read();
+  const auto first = insert(11), second = insert(12);
+  EXPECT_FALSE(reading->done);
+  server.node.advance(1500us);
+  ASSERT_TRUE(reading->done);
+  EXPECT_THAT(idsIn(*reading), ElementsAre(11, 12));
+  EXPECT_TRUE(first->done && second->done) << "they are flushed";
+}
+
+/// What it waits for is no news for the reader.
+TEST_F(LogGatheringTest, AWriterWhoseEntryWasReadIsFlushedAtOnce) {
+  makeBusy();
+  const auto reading = read();
+  const int64_t before = flushes();
+  ASSERT_TRUE(server
+                  .run(bson::doc("insert", "c", "documents", std::vector{bson::doc("_id", 11)}, "writeConcern",
+                                 bson::doc("w", 1)))["ok"]
+                  .truthy());
+  server.node.advance(2ms);
+  ASSERT_TRUE(reading->done);
+  const auto next = read();
+  EXPECT_EQ(flushes(), before) << "the write awaits no flush";
+  const auto nothing = server.begin(R"({"delete": "c", "deletes": [{"q": {"_id": 0}, "limit": 1}],
+                                        "writeConcern": {"w": "majority"}})"_json,
+                                    "test", server.connect());
+  server.node.run();
+  EXPECT_TRUE(nothing->done) << "it found nothing, and awaits the newest entry";
+}
+
+TEST_F(LogGatheringTest, TheEndOfAReaderEndsItsGathering) {
+  makeBusy();
+  const auto reading = read();
+  const auto waiting = insert(11);
+  EXPECT_FALSE(waiting->done);
+  EXPECT_TRUE(
+      server.run(bson::doc("killCursors", "oplog.rs", "cursors", std::vector{cursor_}), "local")["ok"].truthy());
+  server.node.run();
+  EXPECT_TRUE(reading->done);
+  EXPECT_TRUE(waiting->done);
 }
 
 }  // namespace

@@ -73,7 +73,20 @@ TEST_F(LostAnswerTest, OfAnEntryThatIsGone) {
   EXPECT_TRUE(statements_->outcomeOf(0, ns(), /*removes=*/false).isOK());
   writes_->note(0, {termOf(server), {1, 1}});
   expectCodes([&] { return statements_->outcomeOf(0, ns(), /*removes=*/false).status(); });
-  expectCodes([&] { return statements_->contains(0, ns()).status(); });
+}
+
+/// The answer of an insert shows no document.
+TEST_F(LostAnswerTest, AnInsertIsAnsweredWithoutItsEntry) {
+  begin();
+  writes_->note(0, {termOf(server), {1, 1}});
+  storage::WriteFence& fence = server.server->operations.replicated->fence;
+  const auto inserted = statements_->contains(0, ns());
+  ASSERT_TRUE(inserted.isOK()) << inserted.status().toString();
+  EXPECT_TRUE(*inserted);
+  const int64_t term = termOf(server);
+  fence.close([] {});
+  EXPECT_EQ(statements_->contains(0, ns()).status(), ErrorCode::kNotWritablePrimary);
+  fence.open(term);
 }
 
 TEST_F(LostAnswerTest, OfAHistoryThatEndsTooEarly) {

@@ -1,5 +1,6 @@
 // Who kills which sessions, who sees which, and what operators see of them.
 #include "actors/commands/session_inspection.hpp"
+#include "actors/commands/session_listing.hpp"
 #include "actors/server/session_access.hpp"
 #include "actors/server/session_catalog.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
@@ -188,8 +189,21 @@ TEST_F(SessionKillTest, SessionsThatTheCacheHasForgottenEndWithTheirCursors) {
   kill("killAllSessionsByPattern", {bson::doc("lsid", lsid('b'))});
   EXPECT_EQ(server.cursors.statistics().open, 3);
   kill("killAllSessions", {bson::doc("user", "ann", "db", "admin")});
-  EXPECT_EQ(server.cursors.statistics().open, 2) << "the names of those who share c are forgotten";
+  EXPECT_EQ(server.cursors.statistics().open, 1) << "her own, and the one she shares";
   kill("killAllSessions", {});
+  EXPECT_EQ(server.cursors.statistics().open, 0);
+}
+
+/// Who has ended is known by the name alone: the cursors tell whose they are.
+TEST_F(SessionKillTest, CursorsOfADroppedUserEndAlsoWhereTheCacheHasForgottenTheirSession) {
+  open('a', ann_);
+  ASSERT_EQ(codeOf(as(root_, R"({"dropUser": "ann"})", "admin")), 0);
+  server.parameters.maxSessions = 1;
+  ASSERT_EQ(codeOf(as(root_, bson::doc("ping", 1, "lsid", lsid('y')))), 0);
+  ASSERT_EQ(server.cursors.statistics().open, 1);
+  kill("killAllSessions", {bson::doc("user", "bob", "db", "admin")});
+  EXPECT_EQ(server.cursors.statistics().open, 1);
+  kill("killAllSessions", {bson::doc("user", "ann", "db", "admin")});
   EXPECT_EQ(server.cursors.statistics().open, 0);
 }
 
@@ -256,6 +270,26 @@ TEST_F(SessionKillTest, OthersSessionsAreSeenWithThePrivilegeOnly) {
     EXPECT_EQ(seen(root_, stage, R"({"everybody": true})"), "40415") << stage;
     EXPECT_EQ(seen(root_, stage, R"({"allUsers": 1})"), "14") << stage;
   }
+}
+
+/// Each user of a list is looked for: who may not see them costs nothing, and others can be interrupted.
+TEST_F(SessionKillTest, ListedUsersAreLookedForOnceTheClientMaySeeThem) {
+  std::vector<bson::Document> users(1000, bson::doc("user", "bob", "db", "admin"));
+  const auto options = bson::doc("users", users);
+  int steps = 0;
+  const std::function<Status()> third = [&]() -> Status {
+    return ++steps < 3 ? Status::OK() : Status(ErrorCode::kMaxTimeMSExpired, "late");
+  };
+  SessionViewer viewer{SessionKey::ownerOf(keyOf("ann")), keyOf("ann"), false};
+  const auto list = [&](bson::View given) {
+    return ListedSessions::of("$listSessions", given, viewer, *server.users, third).status().code();
+  };
+  EXPECT_EQ(list(options), ErrorCode::kUnauthorized);
+  EXPECT_EQ(list(bson::doc("users", std::vector(1000, bson::doc("user", "ann", "db", "admin")))), ErrorCode::kOK);
+  EXPECT_EQ(steps, 0);
+  viewer.mayListAny = true;
+  EXPECT_EQ(list(options), ErrorCode::kMaxTimeMSExpired);
+  EXPECT_EQ(steps, 3);
 }
 
 TEST_F(SessionKillTest, OperatorsSeeWhatSessionsDo) {

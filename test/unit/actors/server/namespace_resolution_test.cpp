@@ -313,6 +313,30 @@ TEST_F(NamespaceResolutionTest, EachBatchNeedsTheRightsOnTheClusterAndTheDatabas
   }
 }
 
+TEST_F(NamespaceResolutionTest, OwnSessionsNeedNoRightOnTheCluster) {
+  const std::string role = R"({"createRole": "looker", "roles": [], "privileges": [
+      {"resource": {"cluster": true}, "actions": ["listSessions"]}]})";
+  ASSERT_EQ(codeAs(root_, role, "admin"), 0);
+  ASSERT_EQ(codeAs(root_, R"({"createUser": "ann", "pwd": "x", "roles": ["looker"]})", "admin"), 0);
+  auto ann = server.connect();
+  ann->users.push_back(std::move(**server.users->load("ann", "admin")));
+  ann->usersChanged();
+  for (const char id : {'a', 'b'})
+    ASSERT_TRUE(
+        server
+            .run(bson::doc("ping", 1, "lsid", bson::doc("id", bson::Binary{bson::kBinaryUuid, std::string(16, id)})),
+                 "admin", ann)["ok"]
+            .truthy());
+  const auto reply = server.run(
+      parse(R"({"aggregate": 1, "pipeline": [{"$listLocalSessions": {}}], "cursor": {"batchSize": 1}})"), "admin", ann);
+  const auto cursor = reply.view().at("cursor.id").toInt64();
+  ASSERT_NE(cursor, 0) << bson::toRelaxedJson(reply);
+  ASSERT_EQ(codeAs(root_, R"({"updateUser": "ann", "roles": []})", "admin"), 0);
+  EXPECT_TRUE(
+      server.run(bson::doc("getMore", cursor, "collection", "$cmd.aggregate", "batchSize", 1), "admin", ann)["ok"]
+          .truthy());
+}
+
 TEST_F(NamespaceResolutionTest, ErrorsKeepBackValuesThatTheClientMayNotFind) {
   ASSERT_EQ(codeAs(root_, R"({"createIndexes": "c", "indexes": [{"key": {"u": 1}, "name": "u", "unique": true}]})"), 0);
   ASSERT_EQ(codeAs(root_, R"({"insert": "c", "documents": [{"_id": 2, "u": "4711"}]})"), 0);

@@ -61,5 +61,26 @@ TEST_F(ParallelReadersTest, GetSmallerBatchesInsteadOfLosingTheirConnections) {
   EXPECT_EQ(firstBatchOf(*reader()).view().at("cursor.firstBatch").asArray().count(), static_cast<size_t>(kDocuments));
 }
 
+/// Its memory is counted under a digest, which no line of the log can hold.
+TEST_F(ParallelReadersTest, TheLogNamesTheUserWhoseMessageFindsNoMemory) {
+  auto client = server.connect();
+  client->users.push_back({.name = "ann", .database = "admin"});
+  client->usersChanged();
+  auto transport = std::make_shared<FakeTransport>();
+  server.node.spawn<Connection>("/conn" + std::to_string(++connections), transport, std::move(client), *server.server);
+  server.node.run();
+  std::string message(16, '\0');
+  wire::writeHeader(message.data(), {32 << 20, 1, 0, wire::OpCode::kMsg});
+  message.resize(size_t{16} << 20);
+  transport->arrive(message);
+  server.node.run();
+  EXPECT_TRUE(transport->closed());
+  std::string closing;
+  for (const std::string& line : server.server->log.recentLines())
+    if (line.find("\"id\":20001,") != std::string::npos) closing = line;
+  EXPECT_NE(closing.find("ann@admin"), std::string::npos) << closing;
+  EXPECT_EQ(closing.find("$notUtf8"), std::string::npos) << closing;
+}
+
 }  // namespace
 }  // namespace troupe::transport

@@ -77,6 +77,7 @@ class UserAccessTest : public KernelTest {
   std::map<std::string, bson::Document> users;
   Status readable;  ///< whether users can be read
   InlineWork work;
+  int failures = 0;
   UserAccess access{
       {.find = [this](std::string_view user, std::string_view database) -> StatusWith<std::optional<bson::Document>> {
          if (!readable.isOK()) return readable;
@@ -89,6 +90,7 @@ class UserAccessTest : public KernelTest {
            TROUPE_TRY(all.addRole(role.asDocument()["role"].toStringOr(), role.asDocument()["db"].toStringOr()));
          return all;
        },
+       .onFailure = [this](const Status&) { ++failures; },
        .blocking = &work,
        .environment = time.get(),
        .random = auth::secureRandom(),
@@ -201,6 +203,35 @@ TEST_F(UserAccessTest, KeepsSessionsWhileUsersCannotBeRead) {
   EXPECT_TRUE(mayLook(identify("", "troupe-admin=" + first.sessionToken)));
   EXPECT_TRUE(mayLook(identify(basic("ann:pw"))));
   EXPECT_EQ(work.jobs, 1) << "both are still logged in";
+}
+
+/// No second try mends that.
+TEST_F(UserAccessTest, TellsWhatElseKeepsUsersFromBeingRead) {
+  addUser("ann@admin", "pw", monitor);
+  const auto first = identify(basic("ann:pw"));
+  readable = Status(ErrorCode::kDataCorruptionDetected, "a view");
+  for (const auto& who : {identify(basic("ann:pw")), identify(basic("bob:pw")), access.again(first.logIn)}) {
+    EXPECT_EQ(who.outcome, Identity::Outcome::kFailed);
+    EXPECT_EQ(who.failure, ErrorCode::kDataCorruptionDetected);
+  }
+  EXPECT_EQ(failures, 3);
+  readable = Status::OK();
+  EXPECT_TRUE(mayLook(identify("", "troupe-admin=" + first.sessionToken))) << "the session goes on";
+}
+
+/// An event stream keeps that, and no header of its request.
+TEST_F(UserAccessTest, KnowsAUserAgainByTheLogIn) {
+  addUser("ann@admin", "pw", monitor);
+  const LogIn logIn = identify(basic("ann:pw")).logIn;
+  EXPECT_EQ(logIn.fingerprint.find("pw"), std::string::npos);
+  EXPECT_TRUE(mayLook(access.again(logIn)));
+  EXPECT_FALSE(known(access.again({}))) << "nobody's";
+  addUser("ann@admin", "new", monitor);
+  EXPECT_FALSE(known(access.again(logIn))) << "the password has changed";
+  const LogIn next = identify(basic("ann:new")).logIn;
+  time->advance(1h);
+  EXPECT_FALSE(known(access.again(next))) << "its time is over";
+  EXPECT_EQ(work.jobs, 2);
 }
 
 TEST_F(UserAccessTest, RefusesWhenTheWorkerGoesAwayWithThePassword) {

@@ -21,6 +21,7 @@ struct FixedAccess final : Access {
   FixedAccess() { allow(auth::ActionSet().set()); }
   Identity who{.outcome = Identity::Outcome::kKnown, .user = "ann@admin"};
   Task<Identity> identify(HttpRequest) override { co_return who; }
+  Identity again(const LogIn&) override { return who; }
   void allow(const auth::ActionSet& actions) {
     who.privileges = {};
     who.privileges.add({.kind = auth::ResourcePattern::Kind::kCluster}, actions);
@@ -297,6 +298,12 @@ TEST_F(AdminApiTest, APageNeedsWhatTheCommandNeedsThatTellsTheSame) {
   ASSERT_TRUE(monitor.addRole("clusterMonitor", "admin").isOK());
   access->who.privileges = monitor;
   for (const auto& [page, action] : pages) EXPECT_EQ(send("GET", page).status, 200U) << page;
+  auth::PrivilegeSet manager;
+  ASSERT_TRUE(manager.addRole("clusterManager", "admin").isOK());
+  access->who.privileges = manager;
+  for (const auto& [page, action] : pages) {
+    EXPECT_EQ(send("GET", page).status, action == kServerStatus ? 403U : 200U) << page;
+  }
 }
 
 TEST_F(AdminApiTest, SaysThatUsersCannotBeReadNow) {
@@ -306,6 +313,14 @@ TEST_F(AdminApiTest, SaysThatUsersCannotBeReadNow) {
   ASSERT_EQ(response.headers.size(), 1U);
   EXPECT_EQ(response.headers[0].first, "Retry-After");
   EXPECT_EQ(send("GET", "/healthz").status, 200U);
+}
+
+TEST_F(AdminApiTest, TellsWhyUsersCannotBeRead) {
+  access->who = {.outcome = Identity::Outcome::kFailed,
+                 .failure = {ErrorCode::kDataCorruptionDetected, "admin.system.users is a view: drop it"}};
+  const Json body = get("/actors", 500);
+  EXPECT_NE(std::string(body["error"]["message"]).find("drop it"), std::string::npos);
+  EXPECT_EQ(api.maySeeEvents({}), std::nullopt) << "nothing is known of the client";
 }
 
 TEST_F(AdminApiTest, HandsOutTheSessionAsACookieScriptsCannotRead) {
@@ -324,7 +339,10 @@ TEST_F(AdminApiTest, TellsWhetherItIsReady) {
 TEST_F(AdminApiTest, ServesMetricsStatusAndEvents) {
   EXPECT_EQ(send("GET", "/metrics").body, "troupe_up 1\n");
   EXPECT_EQ(get("/status")["uptime"], 3.5);
-  EXPECT_TRUE(send("GET", "/events").events);
+  access->who.logIn.user = "ann";
+  const auto stream = send("GET", "/events");
+  EXPECT_TRUE(stream.events);
+  EXPECT_EQ(stream.eventsOf.user, "ann");
 }
 
 TEST_F(AdminApiTest, RefusesOtherMethods) {

@@ -207,17 +207,27 @@ TEST_F(HttpServerTest, StreamsWhatHappensToActors) {
 struct ChangingAccess final : Access {
   std::atomic<bool> mayLook = true, isReadable = true;
   std::atomic<int64_t> changes = 1;
+  Duration lasts = 1h;
+  TimePoint begun{};
   Task<Identity> identify(HttpRequest) override {
+    Identity who = again({});
+    who.logIn = {.user = "ann", .ends = begun + lasts};
+    co_return who;
+  }
+  Identity again(const LogIn& logIn) override {
+    if (logIn.user == "ann") isAskedByLogIn = true;
     Identity who{.outcome = isReadable ? Identity::Outcome::kKnown : Identity::Outcome::kUnreadable};
     if (mayLook)
       who.privileges.add({.kind = auth::ResourcePattern::Kind::kCluster}, auth::actions({auth::Action::kViewActors}));
-    co_return who;
+    return who;
   }
   int64_t version() const override { return changes; }
+  std::atomic<bool> isAskedByLogIn = false;
 };
 
 TEST_F(HttpServerTest, EndsAStreamWhenItsUserMayNotSeeTheEventsAnyMore) {
   const auto access = std::make_shared<ChangingAccess>();
+  access->begun = node.environment().now();
   Client client(start({.heartbeat = 20ms}, access));
   client.get("/events");
   client.readUntil("\"}\n\n");
@@ -234,6 +244,19 @@ TEST_F(HttpServerTest, EndsAStreamWhenItsUserMayNotSeeTheEventsAnyMore) {
   ++access->changes;
   node.spawn<Idle>("/hidden");
   EXPECT_EQ(client.readUntil("/hidden").find("/hidden"), std::string::npos);
+  EXPECT_TRUE(access->isAskedByLogIn) << "by the log-in, not by the headers of the request";
+}
+
+TEST_F(HttpServerTest, EndsAStreamWithTheSessionOfItsUser) {
+  const auto access = std::make_shared<ChangingAccess>();
+  access->begun = node.environment().now();
+  access->lasts = 300ms;
+  Client client(start({.heartbeat = 20ms}, access));
+  client.get("/events");
+  client.readUntil("\"}\n\n");
+  const std::string rest = client.readToEnd();
+  EXPECT_TRUE(rest.ends_with(": quiet\n\n")) << rest;
+  EXPECT_EQ(figure("eventStreams"), 0);
 }
 
 TEST_F(HttpServerTest, KeepsAQuietStreamAlive) {

@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "actors/machines/primary_only_service.hpp"
 #include "test/probe/memory_store.hpp"
@@ -43,14 +45,27 @@ class Slow : public Actor {
   void onStart() override { deferReady(); }
 };
 
+/// Fails ten seconds after each of its starts, without having been ready.
+class FailsLate : public Actor {
+ public:
+  Behaviour behaviour() override { return {}; }
+  void onStart() override {
+    deferReady();
+    after(10s, [this] { stop(Status(ErrorCode::kInternalError, "nobody answers")); });
+  }
+};
+
 class RootWatchTest : public KernelTest {
  protected:
   std::optional<Status> started, ended;
   std::map<std::string, int> failures;
+  std::vector<std::string> notAwaited;
 
   static Task<void> keep(std::optional<Status>* to, Future<Status> ready) { *to = co_await ready; }
   void start(Tree tree) {
-    auto watched = startWatchedTree(node, std::move(tree), [this](const Status& reason) { ended = reason; });
+    auto watched = startWatchedTree(
+        node, std::move(tree), [this](const Status& reason) { ended = reason; },
+        [this](const std::string& path, const std::string& why) { notAwaited.push_back(path + ": " + why); });
     node.start(keep(&started, std::move(watched.ready)));
     node.run();
   }
@@ -76,13 +91,35 @@ TEST_F(RootWatchTest, AChildThatTheRootDoesNotSurviveEndsTheStartAtItsFirstFailu
 
 TEST_F(RootWatchTest, AChildThatIsSetAsideHasItsRestartsFirst) {
   start(oneForOne("node", failing("recovers", 2).park(), failing("never", 1000).park()));
-  EXPECT_FALSE(started) << "both back off";
-  node.advance(10s);
-  ASSERT_TRUE(started);
+  ASSERT_TRUE(started) << "both back off, and are not awaited";
   EXPECT_TRUE(started->isOK()) << started->toString();
+  node.advance(10s);
   EXPECT_EQ(phase("/node/recovers"), "running");
   EXPECT_EQ(phase("/node/never"), "parked");
   EXPECT_FALSE(ended);
+}
+
+/// Its failures are too far apart to set it aside.
+TEST_F(RootWatchTest, AChildThatFailsLateAndIsSetAsideHoldsTheStartUpOnce) {
+  start(oneForOne("node", permanent<FailsLate>("late").park(), permanent<Slow>("slow")));
+  beReady();
+  EXPECT_FALSE(started) << "it may still become ready";
+  node.advance(11s);
+  ASSERT_TRUE(started);
+  EXPECT_TRUE(started->isOK()) << started->toString();
+  EXPECT_EQ(notAwaited, std::vector<std::string>{"/node/late: InternalError: nobody answers"});
+  node.advance(1min);
+  EXPECT_EQ(notAwaited.size(), 1u) << "the start is over";
+  EXPECT_NE(phase("/node/late"), "parked");
+  EXPECT_FALSE(ended);
+}
+
+TEST_F(RootWatchTest, AChildThatFailsLateAndFastEndsTheStart) {
+  start(oneForOne("node", permanent<FailsLate>("late").park().failFast()));
+  node.advance(11s);
+  ASSERT_TRUE(started);
+  EXPECT_FALSE(started->isOK());
+  EXPECT_TRUE(notAwaited.empty());
 }
 
 TEST_F(RootWatchTest, SoHasAllThatIsBelowATreeThatIsSetAside) {

@@ -161,6 +161,19 @@ TEST_F(SupervisionPolicyTest, ParksAChildThatFailsTooOftenAndResumesIt) {
   EXPECT_EQ(policy->failures(0), 0);
 }
 
+TEST_F(SupervisionPolicyTest, AStartDoesNotAwaitAChildThatHasFailedAndIsSetAside) {
+  make(Strategy::kOneForOne,
+       {child("a", Restart::kPermanent, 0, OnExhausted::kPark), child("b"), child("c", Restart::kPermanent, 1)});
+  policy->start();
+  EXPECT_EQ(text(policy->childReady(1)), "") << "it may still become ready";
+  EXPECT_EQ(ended(0), "retry a in 100ms, start c");
+  EXPECT_EQ(text(policy->retryDue(0)), "start a");
+  EXPECT_EQ(text(policy->childReady(2)), "ready") << "whether it is starting or pausing";
+  EXPECT_EQ(ended(0), "retry a in 200ms");
+  policy->retryDue(0);
+  EXPECT_EQ(text(policy->childReady(0)), "ready") << "a complete recovery";
+}
+
 TEST_F(SupervisionPolicyTest, TransientAndTemporaryChildren) {
   makeRunning(Strategy::kOneForOne, {child("transient", Restart::kTransient), child("temporary", Restart::kTemporary)});
   EXPECT_EQ(ended(1), "");
