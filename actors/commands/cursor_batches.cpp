@@ -175,8 +175,8 @@ Task<Status> fillWhenThereAreNews(Request& request, ClientCursor& cursor, BatchL
         cursor.tail->sent = newest;
         co_return Status::OK();
       }
-      suspend(request.operation(), *cursor.stream);
     }
+    suspend(request.operation(), *cursor.stream);
     const bool isQuick = cursor.tail->pace.isQuick() && (!source.ofLog || cursor.tail->read);
     const bson::Timestamp end = cursor.tail->read ? cursor.tail->read->end : bson::Timestamp();
     const auto news = co_await awaitNews(request, source, known, {until, isQuick, cursor.tail->sent, end});

@@ -101,6 +101,11 @@ TEST_F(LogGatheringTest, AWriterWhoseEntryWasReadIsFlushedAtOnce) {
                                     "test", server.connect());
   server.node.run();
   EXPECT_TRUE(nothing->done) << "it found nothing, and awaits the newest entry";
+  EXPECT_FALSE(next->done);
+  EXPECT_EQ(server.locks.inUse(), 0u) << "who waits for news holds nothing";
+  insert(12);
+  server.node.advance(2ms);
+  EXPECT_TRUE(next->done);
 }
 
 TEST_F(LogGatheringTest, TheEndOfAReaderEndsItsGathering) {

@@ -36,7 +36,9 @@ class LostAnswerTest : public RetryableWriteTest {
     operation.retryable = &*writes_;
     statements_.emplace(exchange_->request);
   }
-  AuthorizedNamespace ns() const { return *NamespaceResolution::resolve(exchange_->request, {"test", "c"}, {}); }
+  AuthorizedNamespace ns() const {
+    return *NamespaceResolution::resolve(exchange_->request, storage::Namespace("test", "c"), auth::ActionSet());
+  }
   /// What the command answers while the node is the primary, when it has stepped down, and in another term.
   void expectCodes(const std::function<Status()>& answer) {
     storage::WriteFence& fence = server.server->operations.replicated->fence;
