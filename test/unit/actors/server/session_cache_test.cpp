@@ -314,7 +314,7 @@ TEST_F(SessionAccessTest, UsersWhoseNamesReadAlikeAreOthers) {
   EXPECT_EQ(ownerOf({bob.front(), ann.front()}), ownerOf({ann.front(), bob.front()})) << "in whatever order";
   const UserKey former{.database = "admin", .name = "ann", .id = "1"}, again{"admin", "ann", "2"};
   EXPECT_NE(ownerOf({former}), ownerOf({again})) << "dropped and made again";
-  EXPECT_EQ(ownerOf({}), SessionKey::nobody());
+  EXPECT_EQ(SessionKey::ownerOf(std::vector<UserKey>()), SessionKey::nobody());
 }
 
 TEST_F(SessionAccessTest, TheClusterNamesSessionsOfOthers) {
