@@ -51,9 +51,11 @@ storage::MemoryGovernor* governorOfCursors(const Request& request) {
   return request.rawBatch ? nullptr : request.operation().services().memory;
 }
 
-/// Keeps a result that does not fit into this batch for the next one, which comes whenever the client likes.
+/// Keeps a result that does not fit into this batch for the next one, which comes whenever the client likes. Where the
+/// node is full a new cursor fails; one that has given batches would be lost with what this one has.
 Status hold(Request& request, ClientCursor& cursor, bson::View document) {
-  TROUPE_TRY(cursor.heldMemory.resize(governorOfCursors(request), static_cast<int64_t>(document.size())));
+  const Status charged = cursor.heldMemory.resize(governorOfCursors(request), static_cast<int64_t>(document.size()));
+  if (!charged.isOK() && cursor.batches == 0) return charged;
   cursor.held = bson::Document(document);
   if (cursor.position) cursor.heldRecord = cursor.stream->recordId();
   return Status::OK();

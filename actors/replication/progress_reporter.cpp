@@ -115,8 +115,8 @@ void ProgressReporter::reportInTime() {
   if (std::exchange(reportTimer_, true)) return;
   after(isFlushSlow_ ? kUntilDurable : kHungFlush, [this] {
     reportTimer_ = false;
-    if (reported_.applied == seen_.applied) return;
-    const bool isLate = isFlushSlow_ || (aheadSince_ && environment().now() - *aheadSince_ >= kUntilDurable);
+    if (reported_.applied == seen_.applied || !aheadSince_ || parts_.source().empty()) return;
+    const bool isLate = isFlushSlow_ || environment().now() - *aheadSince_ >= kUntilDurable;
     if (isLate) report();
     else reportInTime();
   });

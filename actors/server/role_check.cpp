@@ -97,8 +97,10 @@ void appendTopologyVersion(Request& request, ErrorCode failure) {
   const replication::Membership* membership = request.server().membership;
   if (!membership || !tellsOfRole(failure)) return;
   const HelloState& hello = request.server().hello;
+  const storage::WriteFence& fence = request.server().operations.replicated->fence;
   const auto writable = hello.counted([membership] { return membership->view()->isWritable(); });
-  if (writable.value && !tellsOfShutdown(failure)) return;
+  const bool isToCome = writable.value && !fence.isOpen();
+  if (isToCome && !tellsOfShutdown(failure)) return;
   request.reply().append("topologyVersion", hello.topologyVersion(writable.counter));
 }
 

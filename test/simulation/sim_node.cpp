@@ -46,6 +46,7 @@ NodeLife::NodeLife(const std::string& name, uint64_t seed, TimePoint now, storag
   time_->setDiskSpace(conditions_.space);
   require(assembly_.open());
   require(assembly_.begin().status());
+  disk_.started();
 }
 
 NodeLife::~NodeLife() { assembly_.crash(); }

@@ -15,7 +15,8 @@ std::unique_ptr<storage::Engine> SimulatedDisk::open(storage::DeterministicDisk 
 /// A lie is a flush whose effect a crash takes back: what was durable before it is kept until a flush is true again.
 Status SimulatedDisk::before(storage::DeterministicEngine::DiskOperation operation) {
   if (operation == storage::DeterministicEngine::DiskOperation::kFlushLog) {
-    if (time_.randomShare() < conditions_.failedFlushes) return {ErrorCode::kInternalError, "the disk failed to flush"};
+    const bool fails = time_.randomShare() < conditions_.failedFlushes;
+    if (fails && !isStarting_) return {ErrorCode::kInternalError, "the disk failed to flush"};
     if (conditions_.lyingFlushes > 0 && time_.randomShare() < conditions_.lyingFlushes) {
       if (!beforeLies_) beforeLies_ = engine_->disk();
       return Status::OK();

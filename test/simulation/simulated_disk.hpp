@@ -28,6 +28,9 @@ class SimulatedDisk {
 
   /// The engine on what is left of the last life.
   std::unique_ptr<storage::Engine> open(storage::DeterministicDisk left);
+  /// The node has been opened. Until then no flush fails: a start that one fails ends, and is begun anew until none
+  /// does.
+  void started() { isStarting_ = false; }
   /// How long the next flush takes.
   Duration flushTime();
   /// What a crash at this moment leaves.
@@ -39,6 +42,7 @@ class SimulatedDisk {
 
   const DiskConditions& conditions_;
   VirtualEnvironment& time_;
+  bool isStarting_ = true;
   storage::DeterministicEngine* engine_ = nullptr;        ///< of what `open` returned
   std::optional<storage::DeterministicDisk> beforeLies_;  ///< what is durable in truth, if the last flush lied
 };

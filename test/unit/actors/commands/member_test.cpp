@@ -65,12 +65,18 @@ TEST_F(MemberTest, BeginsItsLogWithTheSetAndTheTerm) {
 
 /// A driver compares the version with that of its last hello: the same one means that it knows all of this already.
 TEST_F(MemberTest, AFailureOfAChangeThatIsNotPublishedHasNoTopologyVersion) {
-  ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 1},
+  ASSERT_TRUE(succeeds(R"({"configureFailPoint": "failCommand", "mode": {"times": 2},
                            "data": {"failCommands": ["find"], "errorCode": 11602}})",
                        "admin"));
+  storage::WriteFence& fence = server.server->operations.replicated->fence;
+  const int64_t term = termOf(server);
+  fence.close([] {});
   const bson::Document early = run(R"({"find": "c"})");
   EXPECT_EQ(early["code"].toInt64(), 11602);
   EXPECT_FALSE(early["topologyVersion"].ok()) << "it is primary as yet";
+  fence.open(term);
+  EXPECT_EQ(run(R"({"find": "c"})").view().at("topologyVersion.counter").toInt64(-1), server.hello.counter())
+      << "the change is over, and drivers know it";
   ASSERT_TRUE(succeeds(R"({"replSetStepDown": 1, "force": true})", "admin"));
   const bson::Document late = insert(1);
   EXPECT_EQ(late["code"].toInt64(), 10107);
