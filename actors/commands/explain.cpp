@@ -2,6 +2,7 @@
 #include "actors/commands/families.hpp"
 #include "actors/commands/prepared_aggregation.hpp"
 #include "actors/commands/query_support.hpp"
+#include "actors/commands/write_support.hpp"
 #include "actors/kernel/node.hpp"
 #include "actors/server/namespace_resolution.hpp"
 #include "actors/server/version.hpp"
