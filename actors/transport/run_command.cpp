@@ -170,10 +170,10 @@ RemoteCursor::~RemoteCursor() {
   if (sender_) giveUp(node_, target_, id_);
 }
 
-/// Several grants at once wake the other node as often as one.
+/// At once for each batch that was read: a source that hears nothing any more gives as many further answers, after each
+/// of which its reader looks for another one.
 void RemoteCursor::grant() {
   const size_t most = std::max<size_t>(1, options_.credit / std::max<size_t>(1, options_.batchBytes));
-  if (granted_.size() + (present_ ? 1 : 0) > most / 2) return;
   const auto bytes = static_cast<uint32_t>(options_.batchBytes);
   while (sender_ && granted_.size() + (present_ ? 1 : 0) < most)
     granted_.push_back(node_.ask(sender_,
