@@ -12,7 +12,7 @@ namespace troupe::sim {
 namespace {
 
 /// Primaries come and go, and sessions wait for them.
-constexpr WorkFloor kSetFloor{.ofBegun = 0.2, .ofRate = 1.0 / 15};
+constexpr WorkFloor kSetFloor{.ofBegun = 0.1, .ofRate = 1.0 / 15};
 
 /// What all members hold alike: also what a retry is known by. (Images are not: those that a replay makes are marked.)
 constexpr std::pair<const char*, const char*> kCompared[] = {
