@@ -153,8 +153,6 @@ ReplicationProgress::WaiterId ReplicationProgress::whenReached(const OpTime& ent
 
 ReplicationProgress::WaiterId ReplicationProgress::whenAcknowledged(const OpTime& write, const Acknowledgement& wanted,
                                                                     Verdict done) {
-  const auto verdict = std::make_shared<Status>();
-  auto isOver = judge(write, wanted, verdict);
   {
     const std::lock_guard lock(mutex_);
     if (isOfCommitPoint(role_->config, wanted) && commitPoint_ < write) {
@@ -163,7 +161,8 @@ ReplicationProgress::WaiterId ReplicationProgress::whenAcknowledged(const OpTime
       return lastWaiter_;
     }
   }
-  return wait(std::move(isOver), [verdict, done = std::move(done)] { done(*verdict); });
+  const auto verdict = std::make_shared<Status>();
+  return wait(judge(write, wanted, verdict), [verdict, done = std::move(done)] { done(*verdict); });
 }
 
 /// Whether the write is acknowledged, or never can be.

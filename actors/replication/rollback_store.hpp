@@ -7,8 +7,7 @@
 
 namespace troupe::replication {
 
-/// Keeps the rollback id where operators of replica sets look for it: {_id: "rollbackId", rollbackId: N} in
-/// `local.system.rollback.id`. A member that has never rolled back has none, and the id 1.
+/// Keeps the rollback id in its collection (storage/oplog/rollback_id.hpp).
 class RollbackStore final : public machines::StateStore<Rollback::Document> {
  public:
   explicit RollbackStore(const machines::StorageAccess& access);
@@ -25,9 +24,5 @@ class RollbackStore final : public machines::StateStore<Rollback::Document> {
  private:
   machines::CollectionStore documents_;
 };
-
-/// Moves the stored id by one, durably, and gives the new one: for a start, before any of the node's actors, whose log
-/// may lack what others have read of it. *Blocks.* Errors: DataCorruptionDetected; those of writes.
-StatusWith<int64_t> raiseRollbackId(storage::Catalog& catalog, const storage::OperationServices& services);
 
 }  // namespace troupe::replication

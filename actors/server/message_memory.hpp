@@ -50,7 +50,7 @@ class MessageMemory {
     /// To be called before the connection's buffer becomes `bytes` large. ExceededMemoryLimit: it must not; what it
     /// held before stays counted.
     Status resize(int64_t bytes, bool trusted, const MessageOwner& owner);
-    /// The same for one who does without: false is not counted among the refusals.
+    /// The same where the caller can do without: a failure is not counted among the refusals.
     bool tryResize(int64_t bytes, bool trusted, const MessageOwner& owner) { return !bound(bytes, trusted, owner.key); }
     int64_t bytes() const { return bytes_; }
 

@@ -36,7 +36,7 @@ class NameResolver final : public boost::asio::execution_context::service {
   /// Calls `found` on a thread of the context, with what the lookup under way or a new one gives. One that fails gives
   /// the last good addresses, if there are any. Errors: HostNotFound; HostUnreachable: there is no thread for it.
   void resolve(const std::string& host, Found found);
-  /// The addresses that the last successful lookup gave: for those who do not want to wait. Empty: there was none.
+  /// The addresses that the last successful lookup gave, without waiting. Empty: there was none.
   HostAddresses lastGood(const std::string& host) const;
 
  private:

@@ -64,7 +64,6 @@ void DurabilityTracker::endFlush(const Status& outcome, std::chrono::microsecond
     if (!flushing_) throw std::logic_error("no flush is under way");
     flushing_ = false;
     completed.swap(covered_);
-    if (waiting_.empty() && flushUpTo_ == taken()) wakeRequested_ = false;  // no flush follows that would do it
     if (outcome.isOK()) {
       statistics_.commitsFlushed += static_cast<int64_t>(flushUpTo_ - durable());
       durable_.store(flushUpTo_, std::memory_order_release);

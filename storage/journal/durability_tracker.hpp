@@ -35,7 +35,7 @@ class DurabilityTracker {
   /// Completes `done` once the ticket is durable, or with the failure of the flush that was to make it so. True when
   /// the caller has to wake the flusher: no flush covers the ticket, and nobody was told so since the last beginFlush.
   bool wait(DurabilityTicket ticket, Callback done);
-  /// The commit has to be durable soon, and others come with it: the flusher is woken by whoever asks `claimWake` next.
+  /// Commits have to be durable soon, and more of them are on their way: the next `claimWake` is to wake the flusher.
   void expectFlush() { isExpected_.store(true); }
   /// Whether a flush is expected and nobody was told to wake the flusher since the last one began: the caller has to.
   bool claimWake();

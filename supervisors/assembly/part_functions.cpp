@@ -23,8 +23,8 @@ auth::RandomSource randomFrom(Environment& environment) {
   };
 }
 
-/// A node that cannot keep its secret serves all the same: it tells of its users only to those who ask again after a
-/// restart.
+/// A node that cannot keep its secret serves all the same, with another one in each life: only a client that compares
+/// answers across a restart learns which users exist.
 std::string loginSecretOf(const AssemblyOptions& options, log::Log& log) {
   if (options.loginSecret) {
     const auto kept = options.loginSecret();

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "actors/kernel/node.hpp"
-#include "actors/replication/rollback_store.hpp"
 #include "messaging/errors/co_status.hpp"
 #include "storage/oplog/oplog_collection.hpp"
 #include "storage/oplog/oplog_replay.hpp"
 #include "storage/oplog/oplog_store.hpp"
 #include "storage/oplog/replicated_writes.hpp"
+#include "storage/oplog/rollback_id.hpp"
 #include "storage/oplog/touched_collections.hpp"
 
 namespace troupe::supervisors {
@@ -160,7 +160,7 @@ Status cutBehindHoles(storage::Catalog& catalog, storage::OplogStore& oplog, bso
 
 Status noteLostEnd(storage::Catalog& catalog, bson::Timestamp endOfLog, storage::SessionPool& sessions, log::Log& log) {
   if (endOfLog == bson::Timestamp{}) return Status::OK();
-  TROUPE_ASSIGN(const int64_t id, replication::raiseRollbackId(catalog, {.sessions = sessions}));
+  TROUPE_ASSIGN(const int64_t id, storage::raiseRollbackId(catalog, {.sessions = sessions}));
   log.info(log::Component::kRecovery, 7412002, "main",
            "This member was not stopped in order, and its log may have lost its end: the rollback id moves",
            bson::doc("rollbackId", id));

@@ -4,6 +4,7 @@
 
 #include "actors/replication/replica_view.hpp"
 #include "messaging/bson/json.hpp"
+#include "storage/oplog/rollback_id.hpp"
 #include "test/unit/actors/commands/command_node.hpp"
 
 namespace troupe::replication {
@@ -45,7 +46,7 @@ TEST(RollbackStoreTest, KeepsTheIdWhereOperatorsLookForIt) {
 TEST(RollbackStoreTest, AStartMovesTheIdDurably) {
   CommandNode server;
   for (const int64_t id : {2, 3}) {
-    const auto raised = raiseRollbackId(*server.catalog, {.sessions = server.storageSessions});
+    const auto raised = storage::raiseRollbackId(*server.catalog, {.sessions = server.storageSessions});
     ASSERT_TRUE(raised.isOK()) << raised.status().toString();
     EXPECT_EQ(*raised, id);
     CommandNode afterAKill({.disk = server.engine->disk()});

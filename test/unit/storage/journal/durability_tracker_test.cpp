@@ -156,20 +156,7 @@ TEST(DurabilityTracker, AnExpectedFlushThatIsUnderWayIsNotAskedFor) {
   EXPECT_TRUE(tracker.wait(tracker.take(), [](const Status&) {}));
 }
 
-TEST(DurabilityTracker, ARequestIsOverWithTheFlushThatLeavesNothingToDo) {
-  DurabilityTracker tracker;
-  tracker.take();
-  tracker.beginFlush();
-  tracker.endFlush({ErrorCode::kInternalError, "the disk"}, microseconds(1));
-  tracker.expectFlush();
-  EXPECT_TRUE(tracker.claimWake());
-  tracker.beginFlush();
-  EXPECT_FALSE(tracker.wait(1, [](const Status&) {}));
-  tracker.endFlush(Status::OK(), microseconds(1));
-  EXPECT_FALSE(tracker.isWakeRequested());
-}
-
-/// Who waits for its own flush does not wait for those who gather.
+/// A write that waits for its own flush does not wait until a burst is gathered.
 TEST(DurabilityTracker, AWaiterWakesTheFlusherWhoeverExpectsAFlush) {
   DurabilityTracker tracker;
   tracker.take();
