@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -109,10 +110,12 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(Probe action) {
 Task<OplogFetcher::Outcome> OplogFetcher::done(Fetch action) {
   const auto begun = std::make_shared<Pull>();
   begun->source = action.source;
-  begun->began = environment().now();
+  begun->began = begun->heard = environment().now();
   begun->last = newest();
   pull_ = begun;
+  watchSilence(begun);
   FetchEnded ended = co_await pull(std::move(action), begun);
+  begun->isOver = true;
   if (begun->isAbandoned) co_return std::optional<Event>();
   why_ = ended.why;
   co_return std::optional<Event>(std::move(ended));
@@ -180,6 +183,19 @@ Task<FetchEnded> OplogFetcher::pull(Fetch fetch, std::shared_ptr<Pull> pull) {
   co_return ended;
 }
 
+void OplogFetcher::watchSilence(std::shared_ptr<Pull> pull) {
+  const Duration left = pull->isPushing ? Fetching::kSilence : pull->heard + Fetching::kSilence - environment().now();
+  after(std::max<Duration>(left, Fetching::kSilence / 4), [this, pull] {
+    if (pull->isOver || pull->isAbandoned) return;
+    const Duration silence = environment().now() - pull->heard;
+    if (!pull->isPushing && silence >= Fetching::kSilence) {
+      why_ = fmt::format("nothing has come from it for {} ms", std::chrono::duration_cast<Millis>(silence).count());
+      take(SourceSilent{pull->source, parts_.candidates().primary});
+    }
+    watchSilence(pull);
+  });
+}
+
 Task<FetchEnded> OplogFetcher::readOn(Fetch fetch, std::shared_ptr<Pull> pull, RemoteDocuments& documents) {
   for (bool isFirst = true;; isFirst = false) {
     if (pull->isAbandoned) co_return FetchEnded{};
@@ -187,6 +203,7 @@ Task<FetchEnded> OplogFetcher::readOn(Fetch fetch, std::shared_ptr<Pull> pull, R
       co_return endOf(fetch, FetchEnd::kUnfit, std::move(why));
     const TimePoint asked = environment().now();
     const auto batch = co_await documents.next();
+    pull->heard = environment().now();
     if (parts_.figures)
       parts_.figures->noteBatch(std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - asked));
     if (pull->isAbandoned) co_return FetchEnded{};
@@ -233,6 +250,7 @@ Task<bool> OplogFetcher::push(std::shared_ptr<Pull> pull, std::vector<FetchedEnt
   pull->isPushing = true;
   const bool pushed = co_await parts_.buffer->push(std::move(entries));
   pull->isPushing = false;
+  pull->heard = environment().now();
   if (pushed) {
     pull->last = last;
     pull->entries += count;

@@ -116,10 +116,12 @@ class OplogFetcher final : public machines::MachineHost<Fetching> {
   struct Pull {
     bool isAbandoned = false;  ///< it was told to end: it pushes nothing more, and nobody hears of its end
     bool isPushing = false;    ///< its entries may still enter the buffer
+    bool isOver = false;
     std::vector<Promise<troupe::Done>> awaitingPush;
     NodeName source;
     TimePoint began{};
-    OpTime last;  ///< the newest entry it has pushed, or from which it began
+    TimePoint heard{};  ///< when its source gave something, or the buffer had room for that
+    OpTime last;        ///< the newest entry it has pushed, or from which it began
     int64_t entries = 0, bytes = 0, batches = 0;
   };
 
@@ -140,6 +142,8 @@ class OplogFetcher final : public machines::MachineHost<Fetching> {
   Task<Outcome> done(SetMaintenance action);
 
   Task<FetchEnded> pull(Fetch fetch, std::shared_ptr<Pull> pull);
+  /// Tells the machine of a source that is silent, until the fetch ends.
+  void watchSilence(std::shared_ptr<Pull> pull);
   /// Reads and pushes batch by batch until the fetch ends.
   Task<FetchEnded> readOn(Fetch fetch, std::shared_ptr<Pull> pull, RemoteDocuments& documents);
   /// What the first batch says of the source; OK to go on, with the number of its entries that this member has.

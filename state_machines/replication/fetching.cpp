@@ -242,6 +242,15 @@ void onFetchEnded(FetchTurn& t, const FetchEnded& ended) {
   }
 }
 
+/// A member that is heard and hears nothing, as the old primary of a set, still seems to be ahead. Where another one
+/// leads, writes may wait for what this member should fetch from there; the primary itself is waited for.
+void onSourceSilent(FetchTurn& t, const SourceSilent& report) {
+  if (!t.isOf(report.source) || report.primary.empty() || report.primary == report.source) return;
+  t.mem.primary = report.primary;
+  deny(t, Denial::kFailed);
+  endFetch(t);
+}
+
 void onFetchIsOver(FetchTurn& t, const FetchIsOver&) {
   t.mem.isPulling = false;
   goOn(t);
@@ -396,6 +405,7 @@ const machines::Transitions<Fetching>& Fetching::transitions() {
     rows.push_back(row<Probed>(kProbing, {kFetching, kChoosing, kDiverged, kNeedsInitialSync}, fetchRule(onProbed)));
     rows.push_back(row<ProbeFailed>(kProbing, {kChoosing}, fetchRule(onProbeFailed)));
     rows.push_back(row<FetchEnded>(kFetching, {kChoosing, kDiverged}, fetchRule(onFetchEnded)));
+    rows.push_back(row<SourceSilent>(kFetching, {kEnding}, fetchRule(onSourceSilent)));
     rows.push_back(row<FetchIsOver>(kEnding, {kChoosing, kIdle}, fetchRule(onFetchIsOver)));
     rows.push_back(row<RollbackEnded>(kDiverged, {kChoosing, kIdle}, fetchRule(onRollbackEnded)));
     rows.push_back(row<InitialSyncEnded>(kNeedsInitialSync, {kChoosing, kIdle}, fetchRule(onInitialSyncEnded)));

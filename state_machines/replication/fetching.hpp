@@ -53,6 +53,11 @@ struct FetchEnded {
   bool progressed = false;  ///< entries were fetched before it broke
   std::string why;          ///< for people
 };
+/// Nothing has come from the source for `kSilence`, although it was read from; said again while that lasts.
+struct SourceSilent {
+  NodeName source;
+  NodeName primary;  ///< that is known now; empty: none
+};
 /// No fetch is under way, and nothing more will be pushed; the answer to EndFetch.
 struct FetchIsOver {};
 struct RollbackEnded {};
@@ -145,6 +150,8 @@ struct Fetching : machines::Machine<Fetching> {
   /// How often a broken cursor is opened again before its source is given up (REP-016).
   static constexpr int kMostRestarts = 3;
   static constexpr Millis kRetryPause{1000};  // REP-006
+  /// A source that is well sends an empty batch each second.
+  static constexpr Millis kSilence{2000};
   /// Looks without a source after which a new primary does not catch up any further.
   static constexpr int32_t kFruitlessLooks = 2;
   static Millis denialOf(Denial why);
@@ -196,8 +203,8 @@ struct Fetching : machines::Machine<Fetching> {
     bool operator==(const Memory&) const = default;
   };
 
-  using Event = std::variant<Candidates, Probed, ProbeFailed, FetchEnded, FetchIsOver, RollbackEnded, InitialSyncEnded,
-                             InitialSyncGivenUp,                                             // reports
+  using Event = std::variant<Candidates, Probed, ProbeFailed, FetchEnded, SourceSilent, FetchIsOver, RollbackEnded,
+                             InitialSyncEnded, InitialSyncGivenUp,                           // reports
                              SetChanged, Follow, CatchUpTo, StopFetching, SyncFrom, Resync,  // commands
                              RetryDue, DenialOver>;                                          // timers
   using Message = std::variant<PreviousSource, Done>;
@@ -228,6 +235,7 @@ TROUPE_ENUM(troupe::replication::FetchEnd, (kUnfit, "unfit"), (kBroken, "broken"
 TROUPE_DESCRIBE(troupe::replication::Probed, 0, source, oldest, newest, rollbackId, hasRequiredEntry)
 TROUPE_DESCRIBE(troupe::replication::ProbeFailed, 0, source, why)
 TROUPE_DESCRIBE(troupe::replication::FetchEnded, 0, source, how, progressed, why)
+TROUPE_DESCRIBE(troupe::replication::SourceSilent, 0, source, primary)
 TROUPE_DESCRIBE(troupe::replication::FetchIsOver, 0)
 TROUPE_DESCRIBE(troupe::replication::RollbackEnded, 0)
 TROUPE_DESCRIBE(troupe::replication::InitialSyncEnded, 0)

@@ -275,6 +275,38 @@ TEST_F(OplogFetcherTest, ChangesItsSourceWhenItIsToldThatTheSetHasChanged) {
   EXPECT_EQ(taken(), range(6, 10)) << "of a fetch that was given up nothing more comes";
 }
 
+TEST_F(OplogFetcherTest, LeavesASourceThatSaysNothingForTwoSecondsThoughItSeemsToBeAhead) {
+  known.members[1].applied = entryAt(12);  // as it says, and does not send
+  follow();
+  for (int second = 0; second < 5; ++second) {
+    members.logs["s"].wake();
+    node.advance(1s);
+  }
+  EXPECT_EQ(seen.memory.source, "s") << "it has nothing new, and says so";
+  node.advance(900ms);
+  EXPECT_EQ(seen.memory.source, "s");
+  node.advance(600ms);
+  EXPECT_EQ(seen.memory.source, "p");
+  EXPECT_EQ(seen.memory.denied.at("s"), Denial::kFailed);
+  members.logs["s"].addRange(11, 12);
+  members.logs["p"].addRange(11, 11);
+  node.run();
+  EXPECT_EQ(taken(), range(6, 11)) << "of a fetch that was given up nothing more comes";
+}
+
+TEST_F(OplogFetcherTest, AwaitsASilentSourceWhileNobodyElseLeads) {
+  known.primary = "s";
+  follow();
+  node.advance(30s);
+  EXPECT_EQ(seen.memory.source, "s");
+  known.primary.clear();
+  node.advance(30s);
+  EXPECT_EQ(seen.memory.source, "s");
+  known.primary = "p";
+  node.advance(1s);
+  EXPECT_EQ(seen.memory.source, "p");
+}
+
 TEST_F(OplogFetcherTest, AnOperatorChoosesTheSource) {  // REP-003
   follow();
   const Answer answer = tell(SyncFrom{"p"});

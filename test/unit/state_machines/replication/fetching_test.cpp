@@ -69,6 +69,22 @@ TEST(Fetching, DeniesASourceThatCannotBeProbed) {  // REP-007
   EXPECT_EQ(performed<Probe>(after(after(out.next, DenialOver{"s"}).next, around()))->source, "s");
 }
 
+/// As an old primary is that still hears nobody: what it has and does not send keeps it ahead.
+TEST(Fetching, LeavesASilentSourceForThePrimary) {
+  const FetchOutcome out = after(fetching(), SourceSilent{"s", "p"});
+  EXPECT_EQ(phase(out), FetchPhase::kEnding);
+  EXPECT_TRUE(gaveUp<Fetch>(out));
+  EXPECT_TRUE(performed<EndFetch>(out));
+  EXPECT_EQ(timer<DenialOver>(out)->delay, Millis(10'000));
+  EXPECT_EQ(performed<Probe>(after(after(out.next, FetchIsOver{}).next, around()))->source, "p");
+}
+
+TEST(Fetching, AwaitsASilentSourceThatLeadsOrThatNobodyLeadsInsteadOf) {
+  EXPECT_EQ(phase(after(fetching(), SourceSilent{"s", "s"})), FetchPhase::kFetching);
+  EXPECT_EQ(phase(after(fetching(), SourceSilent{"s", ""})), FetchPhase::kFetching);
+  EXPECT_EQ(phase(after(fetching(), SourceSilent{"earlier", "p"})), FetchPhase::kFetching);
+}
+
 TEST(Fetching, AsksASourceAgainThatFailedAndWasElectedSince) {
   Candidates known = around();
   known.primary.clear();
