@@ -1,6 +1,7 @@
 #include "actors/replication/collection_cloner.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,8 @@ namespace {
 constexpr std::string_view kLoadPath = "/node/replication/load-";
 /// Documents that an index build scans before others have their turn.
 constexpr int kDocumentsOfAStep = 500;
+/// That sort and write indexes at a time.
+constexpr size_t kMostThreads = 4;
 
 std::optional<bson::Uuid> uuidIn(const bson::Element& element) {
   if (!element.is(bson::Type::kBinary)) return std::nullopt;
@@ -167,7 +170,8 @@ std::function<Status()> CollectionCloner::beginning() {
 
 Task<Status> CollectionCloner::endLoad() {
   std::function<Status()> finish = finishing();
-  TROUPE_CO_TRY(co_await blocking("end", std::move(finish), load_->keyBytes()));
+  TROUPE_CO_TRY(co_await blocking("end", std::move(finish)));
+  TROUPE_CO_TRY(co_await finishIndexes());
   Body remove = removingReplaced();
   TROUPE_CO_TRY(co_await write(LockMode::kIX, std::move(remove)));
   load_.reset();
@@ -175,7 +179,33 @@ Task<Status> CollectionCloner::endLoad() {
 }
 
 std::function<Status()> CollectionCloner::finishing() {
-  return [self = shared_from_this()] { return self->load_->finish(); };
+  return [self = shared_from_this()] { return self->load_->finishRecords(); };
+}
+
+/// None is in use any more when this has ended, also after a failure of one.
+Task<Status> CollectionCloner::finishIndexes() {
+  TROUPE_CO_ASSIGN(const auto writing, co_await SyncAttempt::Writing::begin(attempt_, load_->keyBytes()));
+  std::vector<Future<Status>> threads = finishingIndexes();
+  Status outcome = Status::OK();
+  for (auto& thread : threads) {
+    const Status ended = co_await thread;
+    if (outcome.isOK()) outcome = ended;
+  }
+  co_return outcome;
+}
+
+/// Each thread takes the next index that no other has taken.
+std::vector<Future<Status>> CollectionCloner::finishingIndexes() {
+  const auto next = std::make_shared<std::atomic<size_t>>(0);
+  const auto finishThem = [self = shared_from_this(), next]() -> Status {
+    for (size_t index = (*next)++; index < self->load_->indexes(); index = (*next)++)
+      TROUPE_TRY(self->load_->finishIndex(index));
+    return Status::OK();
+  };
+  std::vector<Future<Status>> threads;
+  for (size_t i = 0; i < std::min(load_->indexes(), kMostThreads); ++i)
+    threads.push_back(beginDetached(*attempt_->parts.node, pathOf("index"), finishThem));
+  return threads;
 }
 
 CollectionCloner::Body CollectionCloner::removingReplaced() const {
@@ -196,11 +226,13 @@ CollectionCloner::Body CollectionCloner::dropping() const {
 }
 
 /// Reads and writes of the disk, and the sorting of keys, on a thread of their own.
-Task<Status> CollectionCloner::blocking(const char* what, std::function<Status()> work, size_t bytes) {
-  TROUPE_CO_ASSIGN(const auto writing, co_await SyncAttempt::Writing::begin(attempt_, bytes));
-  std::string path(kLoadPath);
-  path.append(listed_.options.uuid->toString()).append("-").append(what);
-  co_return co_await runDetached(*attempt_->parts.node, std::move(path), std::move(work));
+Task<Status> CollectionCloner::blocking(const char* what, std::function<Status()> work) {
+  TROUPE_CO_ASSIGN(const auto writing, co_await SyncAttempt::Writing::begin(attempt_, 0));
+  co_return co_await runDetached(*attempt_->parts.node, pathOf(what), std::move(work));
+}
+
+std::string CollectionCloner::pathOf(std::string_view what) const {
+  return std::string(kLoadPath).append(listed_.options.uuid->toString()).append("-").append(what);
 }
 
 Task<Status> CollectionCloner::readAll(SourcePatience* patience) {

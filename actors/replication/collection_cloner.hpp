@@ -64,8 +64,9 @@ class CollectionCloner : public std::enable_shared_from_this<CollectionCloner> {
   Task<Status> endLoad();
   /// Makes the collection anew, to be read from the beginning: what was filled half is of no use.
   Task<Status> discardLoad();
-  /// `bytes`: what the disk needs for it.
-  Task<Status> blocking(const char* what, std::function<Status()> work, size_t bytes = 0);
+  Task<Status> finishIndexes();
+  Task<Status> blocking(const char* what, std::function<Status()> work);
+  std::string pathOf(std::string_view what) const;
   /// CopyWrite.
   Task<Status> write(storage::LockMode mode, Body body, std::optional<size_t> bytes = 0) const;
   Task<StatusWith<ListedIndexes>> listIndexes();
@@ -76,6 +77,7 @@ class CollectionCloner : public std::enable_shared_from_this<CollectionCloner> {
   // In functions of their own: coroutines.md.
   std::function<Status()> beginning();
   std::function<Status()> finishing();
+  std::vector<Future<Status>> finishingIndexes();
   Body removingReplaced() const;
   Body dropping() const;
   Body creating() const;

@@ -27,7 +27,7 @@ class DetachedWork final : public Actor {
 
 }  // namespace
 
-Task<Status> runDetached(Node& node, std::string path, std::function<Status()> work) {
+Future<Status> beginDetached(Node& node, const std::string& path, std::function<Status()> work) {
   Promise<Status> promise;
   auto outcome = promise.future();
   auto actor = std::make_unique<DetachedWork>(std::move(work), std::move(promise));
@@ -35,6 +35,11 @@ Task<Status> runDetached(Node& node, std::string path, std::function<Status()> w
   std::string free = path;
   for (int again = 2; node.postOffice().exists(node.address(free)); ++again) free = path + "-" + std::to_string(again);
   node.spawn(free, std::move(actor), {.detached = true});
+  return outcome;
+}
+
+Task<Status> runDetached(Node& node, std::string path, std::function<Status()> work) {
+  auto outcome = beginDetached(node, path, std::move(work));
   co_return co_await outcome;
 }
 

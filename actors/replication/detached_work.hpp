@@ -13,5 +13,7 @@ namespace troupe::replication {
 /// it needs: it goes on when the waiting task has gone. On a manual node it is a turn like others. Errors: those of
 /// `work`; InternalError when it threw.
 Task<Status> runDetached(Node& node, std::string path, std::function<Status()> work);
+/// Begins it, to be awaited later.
+Future<Status> beginDetached(Node& node, const std::string& path, std::function<Status()> work);
 
 }  // namespace troupe::replication

@@ -43,7 +43,12 @@ Task<StatusWith<bool>> hasEntry(RemoteMembers& members, NodeName source, OpTime 
 }  // namespace
 
 std::optional<OpTime> opTimeOf(bson::View entry) {
-  const bson::Element time = entry["ts"], term = entry["t"];
+  bson::Element time, term;
+  for (const bson::Element& field : entry) {
+    if (field.name() == "ts") time = field;
+    else if (field.name() == "t") term = field;
+    if (time && term) break;
+  }
   if (!time.is(bson::Type::kTimestamp) || !term.isNumber()) return std::nullopt;
   return OpTime{term.toInt64(), time.asTimestamp()};
 }

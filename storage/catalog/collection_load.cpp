@@ -70,26 +70,30 @@ Status CollectionLoad::addKeys(Keys& keys, bson::View document) {
   return Status::OK();
 }
 
-Status CollectionLoad::finish() {
+Status CollectionLoad::finishRecords() {
   TROUPE_TRY(records_->finish());
   collection_->records().correctSize(last_, bytes_);
-  for (Keys& keys : keys_) TROUPE_TRY(write(keys));
+  findReplaced();
   return Status::OK();
 }
 
-/// Of records with the same `_id` the last one counts. That index comes first, and says which rows others leave out.
-Status CollectionLoad::write(Keys& keys) {
+/// Of records with the same `_id` the last one counts.
+void CollectionLoad::findReplaced() {
+  RowSorter& ids = keys_.front().rows;
+  ids.sort();
+  for (size_t i = 0; i + 1 < ids.size(); ++i)
+    if (ids[i].key == ids[i + 1].key) replaced_.push_back(ids[i].number);
+  std::ranges::sort(replaced_);
+}
+
+Status CollectionLoad::finishIndex(size_t index) {
+  Keys& keys = keys_[index];
   RowSorter rows = std::exchange(keys.rows, {});
   rows.sort();
-  const bool isOfIds = keys.index->spec.idIndex;
-  std::vector<uint32_t> replaced;
   for (size_t i = 0; i < rows.size(); ++i) {
     const RowSorter::Row row = rows[i];
-    if (isOfIds && i + 1 < rows.size() && rows[i + 1].key == row.key) replaced.push_back(row.number);
-    else if (!std::ranges::binary_search(replaced_, row.number)) TROUPE_TRY(keys.load->add(row.key, row.value));
+    if (!std::ranges::binary_search(replaced_, row.number)) TROUPE_TRY(keys.load->add(row.key, row.value));
   }
-  std::ranges::sort(replaced);
-  if (isOfIds) replaced_ = std::move(replaced);
   return keys.load->finish();
 }
 

@@ -26,13 +26,18 @@ class CollectionLoad {
   Status add(bson::View document);
   /// There is no room for more keys: the rest is written in units of work, after the end.
   bool isFull() const { return keyBytes_ >= maxKeyBytes_; }
-  /// Of the keys that `finish` writes.
+  /// Of the keys that `finishIndex` writes.
   size_t keyBytes() const { return keyBytes_; }
 
-  /// Writes the indexes. *Blocks.* Errors: the engine's.
-  Status finish();
-  /// After `finish`: removes documents that came again with a later record, as those do that were removed and inserted
-  /// while they were read. `unit` has no unit of work open. Errors: WriteConflict and its kin, to be run again.
+  /// Writes the last page of records. *Blocks.* Errors: the engine's.
+  Status finishRecords();
+  size_t indexes() const { return keys_.size(); }
+  /// After `finishRecords`, once for each index: writes it. *Blocks.* Several threads may each write one at a time.
+  /// Errors: the engine's.
+  Status finishIndex(size_t index);
+  /// When all is finished: removes documents that came again with a later record, as those do that were removed and
+  /// inserted while they were read. `unit` has no unit of work open. Errors: WriteConflict and its kin, to be run
+  /// again.
   Status removeReplaced(RecoveryUnit& unit);
 
  private:
@@ -44,7 +49,7 @@ class CollectionLoad {
   };
   CollectionLoad(CollectionPtr collection, size_t maxKeyBytes);
   Status addKeys(Keys& keys, bson::View document);
-  Status write(Keys& keys);
+  void findReplaced();
 
   const CollectionPtr collection_;
   const size_t maxKeyBytes_;

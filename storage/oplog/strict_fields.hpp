@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,8 +37,12 @@ class StrictFields {
 
   std::string_view what_;
   bson::View document_;
+  template <class Fields>
+  Status allowOnly(const Fields& fields, std::span<const std::string_view> names) const;
+
   std::array<bson::Element, kRemembered> fields_;  ///< its first ones
   size_t remembered_ = 0;
+  uint64_t nameSizes_ = 0;  ///< a bit for each size of a name, but for long ones: most fields of an entry are absent
   bool hasMore_ = false;
 };
 

@@ -23,7 +23,8 @@ class CollectionLoadTest : public CatalogFixture {
     return CollectionLoad::begin(*catalog, collection->uuid(), 1).status().code();
   }
   void end(CollectionLoad& load) {
-    ASSERT_TRUE(load.finish().isOK());
+    ASSERT_TRUE(load.finishRecords().isOK());
+    for (size_t i = 0; i < load.indexes(); ++i) ASSERT_TRUE(load.finishIndex(i).isOK());
     const Status removed = load.removeReplaced(*unit);
     ASSERT_TRUE(removed.isOK()) << removed.toString();
   }

@@ -125,7 +125,8 @@ TEST_P(AppliedUnindexableTest, HaveNoKeysInACollectionThatIsFilled) {
       ASSERT_TRUE((*load)->add(kind.good(1)).isOK());
       const Status added = (*load)->add(kind.bad(2));
       ASSERT_TRUE(added.isOK()) << added.toString();
-      ASSERT_TRUE((*load)->finish().isOK());
+      ASSERT_TRUE((*load)->finishRecords().isOK());
+      for (size_t i = 0; i < (*load)->indexes(); ++i) ASSERT_TRUE((*load)->finishIndex(i).isOK());
       ASSERT_TRUE((*load)->removeReplaced(*unit).isOK());
     }
     builder.takeUp(current()->uuid());
