@@ -182,7 +182,7 @@ std::function<Status()> CollectionCloner::finishing() {
   return [self = shared_from_this()] { return self->load_->finishRecords(); };
 }
 
-/// None is in use any more when this has ended, also after a failure of one.
+/// No thread uses the load any more when this has ended, also after a failure of one.
 Task<Status> CollectionCloner::finishIndexes() {
   TROUPE_CO_ASSIGN(const auto writing, co_await SyncAttempt::Writing::begin(attempt_, load_->keyBytes()));
   std::vector<Future<Status>> threads = finishingIndexes();
@@ -198,9 +198,12 @@ Task<Status> CollectionCloner::finishIndexes() {
 std::vector<Future<Status>> CollectionCloner::finishingIndexes() {
   const auto next = std::make_shared<std::atomic<size_t>>(0);
   const auto finishThem = [self = shared_from_this(), next]() -> Status {
-    for (size_t index = (*next)++; index < self->load_->indexes(); index = (*next)++)
-      TROUPE_TRY(self->load_->finishIndex(index));
-    return Status::OK();
+    const size_t count = self->load_->indexes();
+    Status outcome = Status::OK();
+    for (size_t index = (*next)++; index < count && outcome.isOK(); index = (*next)++)
+      outcome = self->load_->finishIndex(index);
+    if (!outcome.isOK()) *next = count;  // the collection is dropped: no other index is begun
+    return outcome;
   };
   std::vector<Future<Status>> threads;
   for (size_t i = 0; i < std::min(load_->indexes(), kMostThreads); ++i)

@@ -29,6 +29,9 @@ constexpr FetcherLine kCopiesAnew{21281, Severity::kWarning, "This member needs 
 /// The same of one that has nothing yet, as every new member.
 constexpr FetcherLine kCopiesAtFirst{kCopiesAnew.id, Severity::kInfo, kCopiesAnew.message};
 
+/// Of the credit: a batch that has less is the last one for now.
+constexpr size_t kTailingShare = 16;
+
 FetchEnded endOf(const Fetch& fetch, FetchEnd how, std::string why) {
   return {fetch.source, how, false, std::move(why)};
 }
@@ -187,13 +190,20 @@ void OplogFetcher::watchSilence(std::shared_ptr<Pull> pull) {
   const Duration left = pull->isPushing ? Fetching::kSilence : pull->heard + Fetching::kSilence - environment().now();
   after(std::max<Duration>(left, Fetching::kSilence / 4), [this, pull] {
     if (pull->isOver || pull->isAbandoned) return;
-    const Duration silence = environment().now() - pull->heard;
-    if (!pull->isPushing && silence >= Fetching::kSilence) {
-      why_ = fmt::format("nothing has come from it for {} ms", std::chrono::duration_cast<Millis>(silence).count());
-      take(SourceSilent{pull->source, parts_.candidates().primary});
-    }
+    noteSilence(*pull);
     watchSilence(pull);
   });
+}
+
+/// A process that was stopped for a while finds its timers due before it has read what has come: it looks twice.
+void OplogFetcher::noteSilence(Pull& pull) {
+  const Duration silence = environment().now() - pull.heard;
+  if (pull.isPushing || !pull.isTailing || silence < Fetching::kSilence) return;
+  if (std::exchange(pull.suspected, pull.heard) != pull.heard) return;
+  const Candidates known = parts_.candidates();
+  if (known.primary.empty() || known.primary == pull.source || known.primary == known.name) return;
+  why_ = fmt::format("nothing has come from it for {} ms", std::chrono::duration_cast<Millis>(silence).count());
+  take(SourceSilent{pull.source, known.primary});
 }
 
 Task<FetchEnded> OplogFetcher::readOn(Fetch fetch, std::shared_ptr<Pull> pull, RemoteDocuments& documents) {
@@ -212,12 +222,14 @@ Task<FetchEnded> OplogFetcher::readOn(Fetch fetch, std::shared_ptr<Pull> pull, R
     if (isFirst) {
       // What the views refer to stays until the next batch is asked for.
       std::optional<FetchEnded> unfit = co_await checkFirst(fetch, pull->last, *batch);
+      pull->heard = environment().now();
       if (pull->isAbandoned) co_return FetchEnded{};
       if (unfit) co_return std::move(*unfit);
     }
     std::vector<FetchedEntry> entries;
     if (!takeEntries(*batch, isFirst && hasLog ? 1 : 0, pull->last, entries))
       co_return endOf(fetch, FetchEnd::kDamaged, "its entries do not follow each other");
+    pull->isTailing = bytesOf(entries) < parts_.credit / kTailingShare;
     if (entries.empty()) continue;
     const bool pushed = co_await push(pull, std::move(entries));
     if (!pushed) co_return endOf(fetch, FetchEnd::kClosed, "the buffer was closed");

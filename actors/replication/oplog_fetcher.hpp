@@ -120,8 +120,10 @@ class OplogFetcher final : public machines::MachineHost<Fetching> {
     std::vector<Promise<troupe::Done>> awaitingPush;
     NodeName source;
     TimePoint began{};
-    TimePoint heard{};  ///< when its source gave something, or the buffer had room for that
-    OpTime last;        ///< the newest entry it has pushed, or from which it began
+    bool isTailing = false;  ///< its last batch was a small one: the next comes within a second
+    TimePoint heard{};       ///< when its source gave something, or the buffer had room for that
+    TimePoint suspected{};   ///< `heard` when silence was noticed: once more, and the machine is told
+    OpTime last;             ///< the newest entry it has pushed, or from which it began
     int64_t entries = 0, bytes = 0, batches = 0;
   };
 
@@ -142,8 +144,9 @@ class OplogFetcher final : public machines::MachineHost<Fetching> {
   Task<Outcome> done(SetMaintenance action);
 
   Task<FetchEnded> pull(Fetch fetch, std::shared_ptr<Pull> pull);
-  /// Tells the machine of a source that is silent, until the fetch ends.
+  /// Looks for silence of the source from time to time, until the fetch ends.
   void watchSilence(std::shared_ptr<Pull> pull);
+  void noteSilence(Pull& pull);
   /// Reads and pushes batch by batch until the fetch ends.
   Task<FetchEnded> readOn(Fetch fetch, std::shared_ptr<Pull> pull, RemoteDocuments& documents);
   /// What the first batch says of the source; OK to go on, with the number of its entries that this member has.

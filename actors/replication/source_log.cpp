@@ -45,8 +45,8 @@ Task<StatusWith<bool>> hasEntry(RemoteMembers& members, NodeName source, OpTime 
 std::optional<OpTime> opTimeOf(bson::View entry) {
   bson::Element time, term;
   for (const bson::Element& field : entry) {
-    if (field.name() == "ts") time = field;
-    else if (field.name() == "t") term = field;
+    if (!time && field.name() == "ts") time = field;
+    else if (!term && field.name() == "t") term = field;
     if (time && term) break;
   }
   if (!time.is(bson::Type::kTimestamp) || !term.isNumber()) return std::nullopt;

@@ -44,6 +44,7 @@ Fetch fetchOf(const F::Document& doc, const F::Memory& mem) {
 }
 
 void enter(FetchTurn& t, FetchPhase phase) {
+  if (t.mem.phase == kProbing) t.effects.push_back(F::cancel(ProbeOverdue{}));
   t.mem.phase = phase;
   if (phase != kChoosing) t.mem.fruitless = 0;
   const bool keepsSource = phase == kFetching || phase == kEnding || phase == kDiverged || phase == kNeedsInitialSync;
@@ -104,6 +105,7 @@ void probe(FetchTurn& t, const NodeName& source, bool isRequested) {
   t.mem.source = source;
   t.mem.isRequested = isRequested;
   t.effects.push_back(F::cancel(RetryDue{}));
+  t.effects.push_back(F::after(F::kSilence, ProbeOverdue{}));
   t.perform(Probe{source});
 }
 
@@ -155,12 +157,12 @@ std::set<NodeName> deniedHosts(const F::Memory& mem) {
 
 /// A source that failed and leads now has come back, or was never gone: writes wait for its followers. One that has
 /// forgotten what this member needs does not learn it by being elected.
-void notePrimary(FetchTurn& t, const Candidates& known) {
-  if (std::exchange(t.mem.primary, known.primary) == known.primary) return;
-  const auto denied = t.mem.denied.find(known.primary);
+void notePrimary(FetchTurn& t, const NodeName& primary) {
+  if (std::exchange(t.mem.primary, primary) == primary) return;
+  const auto denied = t.mem.denied.find(primary);
   if (denied == t.mem.denied.end() || denied->second == Denial::kTooNew) return;
   t.mem.denied.erase(denied);
-  t.effects.push_back(F::cancel(DenialOver{known.primary}));
+  t.effects.push_back(F::cancel(DenialOver{primary}));
 }
 
 void noteFruitlessLook(FetchTurn& t) {
@@ -170,7 +172,7 @@ void noteFruitlessLook(FetchTurn& t) {
 
 void onCandidates(FetchTurn& t, const Candidates& known) {
   t.mem.own = known.own;
-  notePrimary(t, known);
+  notePrimary(t, known.primary);
   if (!anyMayBeAhead(known)) endMaintenance(t);
   const NodeName requested = std::exchange(t.mem.requested, {});
   if (!requested.empty() && checkRequestedSource(known, requested).isOK()) return probe(t, requested, true);
@@ -188,13 +190,13 @@ void onCandidates(FetchTurn& t, const Candidates& known) {
 
 /// While it fetches: the fetch itself looks before each batch, but there may be none for long.
 void onCandidatesWhileFetching(FetchTurn& t, const Candidates& known) {
-  notePrimary(t, known);
+  notePrimary(t, known.primary);
   if (!whyToChange(t.now(), known).empty()) endFetch(t);
 }
 
 /// A source may stop to answer: one that has lost its place meanwhile, or is not heard of any more, is not waited for.
 void onCandidatesWhileProbing(FetchTurn& t, const Candidates& known) {
-  notePrimary(t, known);
+  notePrimary(t, known.primary);
   if (whyToChange(t.now(), known).empty()) return;
   t.effects.push_back(F::giveUp(Probe{t.mem.source}));
   goOn(t);
@@ -242,13 +244,27 @@ void onFetchEnded(FetchTurn& t, const FetchEnded& ended) {
   }
 }
 
-/// A member that is heard and hears nothing, as the old primary of a set, still seems to be ahead. Where another one
-/// leads, writes may wait for what this member should fetch from there; the primary itself is waited for.
+/// A member that is heard and hears nothing, as the old primary of a set, seems to be ahead for what it never sends.
+/// Where another one leads, writes may wait for what this member should fetch from there. The primary itself is waited
+/// for, and so is the source of a new primary, which would lead without what that one has.
+bool isToBeLeft(const FetchTurn& t) {
+  const NodeName& primary = t.mem.primary;
+  if (t.doc.mission != Mission::kFollow || primary.empty()) return false;
+  return primary != t.mem.source && primary != t.doc.self && !t.mem.denied.contains(primary);
+}
+
 void onSourceSilent(FetchTurn& t, const SourceSilent& report) {
-  if (!t.isOf(report.source) || report.primary.empty() || report.primary == report.source) return;
-  t.mem.primary = report.primary;
-  deny(t, Denial::kFailed);
+  if (!t.isOf(report.source)) return;
+  notePrimary(t, report.primary);
+  if (!isToBeLeft(t)) return;
+  deny(t, Denial::kSilent);
   endFetch(t);
+}
+
+void onProbeOverdue(FetchTurn& t, const ProbeOverdue&) {
+  if (!isToBeLeft(t)) return t.effects.push_back(F::after(F::kSilence, ProbeOverdue{}));
+  t.effects.push_back(F::giveUp(Probe{t.mem.source}));
+  denyAndGoOn(t, Denial::kSilent);
 }
 
 void onFetchIsOver(FetchTurn& t, const FetchIsOver&) {
@@ -375,20 +391,13 @@ std::vector<machines::Transition<F>> commandRows() {
   return rows;
 }
 
-bool anyFetcher(const machines::World& world, bool (*condition)(const F::Document&, const F::Memory&)) {
-  bool found = false;
-  world.each<F>([&](const NodeName&, bool alive, const Snapshot<F>& member) {
-    found |= alive && condition(member.document, member.memory);
-  });
-  return found;
-}
-
 }  // namespace
 
 Millis Fetching::denialOf(Denial why) {
   switch (why) {
     case Denial::kFailed: return Millis(10'000);
-    case Denial::kBehind: return kRetryPause;
+    case Denial::kBehind:
+    case Denial::kSilent: return kRetryPause;
     case Denial::kTooNew: break;
   }
   return Millis(60'000);
@@ -405,6 +414,7 @@ const machines::Transitions<Fetching>& Fetching::transitions() {
     rows.push_back(row<Probed>(kProbing, {kFetching, kChoosing, kDiverged, kNeedsInitialSync}, fetchRule(onProbed)));
     rows.push_back(row<ProbeFailed>(kProbing, {kChoosing}, fetchRule(onProbeFailed)));
     rows.push_back(row<FetchEnded>(kFetching, {kChoosing, kDiverged}, fetchRule(onFetchEnded)));
+    rows.push_back(row<ProbeOverdue>(kProbing, {kChoosing}, fetchRule(onProbeOverdue)));
     rows.push_back(row<SourceSilent>(kFetching, {kEnding}, fetchRule(onSourceSilent)));
     rows.push_back(row<FetchIsOver>(kEnding, {kChoosing, kIdle}, fetchRule(onFetchIsOver)));
     rows.push_back(row<RollbackEnded>(kDiverged, {kChoosing, kIdle}, fetchRule(onRollbackEnded)));
@@ -422,60 +432,6 @@ Step<Fetching> Fetching::resume(const Document& document) {
   if (document.mission == Mission::kNothing) t.perform(CloseBuffer{});
   goOn(t);
   return std::move(t).step();
-}
-
-std::vector<machines::Invariant> Fetching::invariants() {
-  using machines::never;
-  using World = machines::World;
-  using D = const Document&;
-  using M = const Memory&;
-  return {
-      never("a source is asked that was denied",
-            [](const World& w) {
-              return anyFetcher(w, [](D, M m) {
-                return (m.phase == kProbing || m.phase == kFetching) && m.denied.contains(m.source);
-              });
-            }),
-      never("it looks for a source or fetches though it was told to stop",
-            [](const World& w) {
-              return anyFetcher(w, [](D d, M m) {
-                return d.mission == Mission::kNothing &&
-                       (m.phase == kChoosing || m.phase == kProbing || m.phase == kFetching || m.phase == kTooStale);
-              });
-            }),
-      never("it fetches from a log that begins behind its own newest entry",
-            [](const World& w) {
-              return anyFetcher(w,
-                                [](D, M m) { return m.phase == kFetching && m.own != OpTime() && m.oldest > m.own; });
-            }),
-      never("a fetch is under way that nobody waits for",
-            [](const World& w) { return anyFetcher(w, [](D, M m) { return m.isPulling != mayPush(m.phase); }); }),
-      never("it fetches from itself",
-            [](const World& w) {
-              return anyFetcher(w, [](D d, M m) { return m.phase == kFetching && m.source == d.self; });
-            }),
-      never("a new primary rolls back, or waits to copy a member",
-            [](const World& w) {
-              return anyFetcher(w, [](D d, M m) {
-                return d.mission == Mission::kCatchUp &&
-                       (m.phase == kDiverged || m.phase == kNeedsInitialSync || m.phase == kTooStale);
-              });
-            }),
-      never(
-          "it fetches while it is in maintenance for want of a source",
-          [](const World& w) { return anyFetcher(w, [](D d, M m) { return d.maintenance && m.phase == kFetching; }); }),
-      never("it is too stale, and clients may still read it",
-            [](const World& w) {
-              return anyFetcher(w, [](D d, M m) { return m.phase == kTooStale && !d.maintenance; });
-            }),
-      never("a broken cursor is opened again more than three times",
-            [](const World& w) { return anyFetcher(w, [](D, M m) { return m.restarts > kMostRestarts; }); }),
-      never("an operator's choice is kept for another time",
-            [](const World& w) {
-              return anyFetcher(
-                  w, [](D, M m) { return (m.phase == kProbing || m.phase == kFetching) && !m.requested.empty(); });
-            }),
-  };
 }
 
 std::string whyToChange(const Snapshot<Fetching>& now, const Candidates& known) {

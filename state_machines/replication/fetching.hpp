@@ -20,6 +20,7 @@ enum class Denial : int32_t {
   kFailed,  ///< it gave an error, or a log that cannot be
   kBehind,  ///< it has less than this member
   kTooNew,  ///< its log begins behind this member's newest entry
+  kSilent,  ///< it gave nothing, not even an answer, though another member leads
 };
 
 // Reports of the actor around the machine.
@@ -53,7 +54,8 @@ struct FetchEnded {
   bool progressed = false;  ///< entries were fetched before it broke
   std::string why;          ///< for people
 };
-/// Nothing has come from the source for `kSilence`, although it was read from; said again while that lasts.
+/// Nothing has come from the source for more than `kSilence`, although its log was read to the end; said again while
+/// that lasts.
 struct SourceSilent {
   NodeName source;
   NodeName primary;  ///< that is known now; empty: none
@@ -97,6 +99,8 @@ struct RetryDue {};
 struct DenialOver {
   NodeName host;
 };
+/// A probe has not been answered for `kSilence`.
+struct ProbeOverdue {};
 
 // Actions of the actor around the machine.
 
@@ -150,7 +154,7 @@ struct Fetching : machines::Machine<Fetching> {
   /// How often a broken cursor is opened again before its source is given up (REP-016).
   static constexpr int kMostRestarts = 3;
   static constexpr Millis kRetryPause{1000};  // REP-006
-  /// A source that is well sends an empty batch each second.
+  /// A source that is well sends an empty batch each second to a reader of its log's end.
   static constexpr Millis kSilence{2000};
   /// Looks without a source after which a new primary does not catch up any further.
   static constexpr int32_t kFruitlessLooks = 2;
@@ -206,7 +210,7 @@ struct Fetching : machines::Machine<Fetching> {
   using Event = std::variant<Candidates, Probed, ProbeFailed, FetchEnded, SourceSilent, FetchIsOver, RollbackEnded,
                              InitialSyncEnded, InitialSyncGivenUp,                           // reports
                              SetChanged, Follow, CatchUpTo, StopFetching, SyncFrom, Resync,  // commands
-                             RetryDue, DenialOver>;                                          // timers
+                             RetryDue, DenialOver, ProbeOverdue>;                            // timers
   using Message = std::variant<PreviousSource, Done>;
   using Action = std::variant<LookAround, Probe, Fetch, EndFetch, CloseBuffer, RollBack, NeedInitialSync, EndCatchUp,
                               SetMaintenance>;
@@ -228,7 +232,8 @@ bool mayPush(Fetching::Phase phase);
 
 }  // namespace troupe::replication
 
-TROUPE_ENUM(troupe::replication::Denial, (kFailed, "failed"), (kBehind, "behind"), (kTooNew, "too new"))
+TROUPE_ENUM(troupe::replication::Denial, (kFailed, "failed"), (kBehind, "behind"), (kTooNew, "too new"),
+            (kSilent, "silent"))
 TROUPE_ENUM(troupe::replication::FetchEnd, (kUnfit, "unfit"), (kBroken, "broken"), (kBehind, "behind"),
             (kDiverged, "diverged"), (kTooNew, "too new"), (kRolledBack, "rolled back"), (kDamaged, "damaged"),
             (kClosed, "closed"))
@@ -249,6 +254,7 @@ TROUPE_DESCRIBE(troupe::replication::Resync, 0)
 TROUPE_DESCRIBE(troupe::replication::PreviousSource, 0, host)
 TROUPE_DESCRIBE(troupe::replication::RetryDue, 0)
 TROUPE_DESCRIBE(troupe::replication::DenialOver, 0, host)
+TROUPE_DESCRIBE(troupe::replication::ProbeOverdue, 0)
 TROUPE_DESCRIBE(troupe::replication::LookAround, 0, opens)
 TROUPE_DESCRIBE(troupe::replication::Probe, 0, source)
 TROUPE_DESCRIBE(troupe::replication::Fetch, 0, source, rollbackId, requested, mission)

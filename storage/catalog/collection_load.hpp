@@ -13,7 +13,8 @@ namespace troupe::storage {
 /// written once, and the keys of indexes in their order. Rows have no time and pass no guard of writes, so it is for
 /// data that are copied as a whole, before they are of any time (an initial sync's). Nobody else may use the collection
 /// until the end; destroying it before leaves a collection that has to be dropped. Keys of unique indexes are not
-/// checked. One thread at a time.
+/// checked. One thread at a time, but for
+/// the ends of several indexes.
 class CollectionLoad {
  public:
   /// `maxKeyBytes`: how much memory the keys may take, but for those of one document. *Blocks.* Errors: ObjectIsBusy;
@@ -29,11 +30,11 @@ class CollectionLoad {
   /// Of the keys that `finishIndex` writes.
   size_t keyBytes() const { return keyBytes_; }
 
-  /// Writes the last page of records. *Blocks.* Errors: the engine's.
+  /// Writes the last page of records, and finds those whose documents came again. *Blocks.* Errors: the engine's.
   Status finishRecords();
   size_t indexes() const { return keys_.size(); }
-  /// After `finishRecords`, once for each index: writes it. *Blocks.* Several threads may each write one at a time.
-  /// Errors: the engine's.
+  /// After `finishRecords`, once for each index: writes its keys. *Blocks.* Several threads may write one each at the
+  /// same time, beside nothing else. Errors: the engine's.
   Status finishIndex(size_t index);
   /// When all is finished: removes documents that came again with a later record, as those do that were removed and
   /// inserted while they were read. `unit` has no unit of work open. Errors: WriteConflict and its kin, to be run

@@ -39,8 +39,11 @@ void Watermark<T>::increment() {
 
 template <class T>
 void Watermark<T>::reset(T to) {
-  const std::lock_guard lock(mutex_);
-  word_.store(wordOf(to), std::memory_order_release);
+  {
+    const std::lock_guard lock(mutex_);
+    word_.store(wordOf(to), std::memory_order_release);
+  }
+  resumeAll();
 }
 
 template <class T>

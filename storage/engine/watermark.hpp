@@ -22,7 +22,7 @@ class Watermark {
   void advance(T to);
   /// Moves on to the next value, of several threads at once too.
   void increment();
-  /// Sets the value, also to an earlier one. Calls nobody.
+  /// Sets the value, also to an earlier one, and calls all waiters: what they wait to pass may not come back.
   void reset(T to);
 
   /// Calls `resume` once when the value is past `seen`: at once on this thread if it is, else on the thread that moves

@@ -78,11 +78,13 @@ void SlotReserver::advanceTo(Timestamp time) {
 }
 
 void SlotReserver::resetTo(Timestamp time) {
-  const std::lock_guard lock(mutex_);
-  invariant(open_.empty(), "slots go back when none is open");
-  newest_ = std::max(newest_, time);
-  lastHandedOut_ = lastWritten_ = time;
-  written_.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    invariant(open_.empty(), "slots go back when none is open");
+    newest_ = std::max(newest_, time);
+    lastHandedOut_ = lastWritten_ = time;
+    written_.clear();
+  }
   visibility_.reset(time);
 }
 

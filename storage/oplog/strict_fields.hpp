@@ -32,17 +32,19 @@ class StrictFields {
   Status malformed(std::string reason) const;
 
  private:
+  template <class Fields>
+  Status allowOnly(const Fields& fields, std::span<const std::string_view> names) const;
+
   /// More than an entry of the oplog has; further fields are looked for in the document.
   static constexpr size_t kRemembered = 20;
 
   std::string_view what_;
   bson::View document_;
-  template <class Fields>
-  Status allowOnly(const Fields& fields, std::span<const std::string_view> names) const;
-
   std::array<bson::Element, kRemembered> fields_;  ///< its first ones
   size_t remembered_ = 0;
-  uint64_t nameSizes_ = 0;  ///< a bit for each size of a name, but for long ones: most fields of an entry are absent
+  /// A bit for each size of a name, and one for all from 63 on. Most fields that an entry may have are absent, and no
+  /// name of their size is there.
+  uint64_t nameSizes_ = 0;
   bool hasMore_ = false;
 };
 

@@ -137,14 +137,15 @@ class Asked(unittest.TestCase):
         winner = next(o for o in self.others if o.is_primary())
         self.assertEqual(winner.status()["electionCandidateMetrics"]["lastElectionReason"], "stepUpRequestSkipDryRun")
 
-    def test_operations_that_began_under_the_old_role_are_interrupted(self):
-        """An update within its body: it has read documents and yielded, and has many more to change, some milliseconds each."""
+    def interrupted_update(self, database):
+        """An update within its body when its primary steps down: it has read documents and yielded, and has many more to change, some
+        milliseconds each. Returns how many it has changed."""
         documents = 5_000
         for first in range(0, documents, 1_000):
-            inserted = self.primary.ask({"insert": "slow"}, db="local", documents=[{"_id": first + i} for i in range(1_000)])
+            inserted = self.primary.ask({"insert": "slow"}, db=database, documents=[{"_id": first + i} for i in range(1_000)])
             self.assertEqual(inserted["n"], 1_000, inserted)
         change = [{"$set": {"x": {"$sum": {"$range": ["$_id", {"$add": ["$_id", 20_000]}]}}}}]
-        write = Background(self.primary, {"update": "slow"}, db="local", updates=[{"q": {}, "u": change, "multi": True}])
+        write = Background(self.primary, {"update": "slow"}, db=database, updates=[{"q": {}, "u": change, "multi": True}])
 
         def yielded():
             inprog = self.primary.command("currentOp")["inprog"]
@@ -154,12 +155,33 @@ class Asked(unittest.TestCase):
         reply = write.join()
         self.assertEqual((reply["ok"], reply.get("code")), (0, 11602), str(reply)[:300])
         self.assertNotIn("writeErrors", reply, "the command was interrupted, not one of its statements")
-        changed = self.primary.ask({"count": "slow"}, db="local", query={"x": {"$exists": True}})["n"]
+        changed = self.changed_in(self.primary, database)
         self.assertGreater(changed, 0)
         self.assertLess(changed, documents, "the rest was left as it was")
+        return changed
+
+    @staticmethod
+    def changed_in(member, database):
+        return member.ask({"count": "slow"}, db=database, query={"x": {"$exists": True}}, **{"$readPreference": {"mode": "nearest"}})["n"]
+
+    def test_operations_that_began_under_the_old_role_are_interrupted(self):
+        self.interrupted_update("local")
         transition = self.primary.metrics()["metrics"]["repl"]["stateTransition"]
         self.assertEqual((transition["lastStateTransition"], transition["totalOperationsKilled"]), ("stepDown", 1))
         self.assertIn('"killed":1', self.primary.log().replace(" ", ""))
+
+    def test_nothing_of_an_interrupted_update_is_written_after_its_term(self):  # ELE-028
+        term = self.primary.term()
+        changed = self.interrupted_update("slow")
+        leader = self.group.settled(60)
+        self.assertIsNot(leader, self.primary)
+        marked = leader.ask({"insert": "mark"}, db="slow", documents=[{"_id": 1}], writeConcern={"w": 3, "wtimeout": 60_000})
+        self.assertEqual((marked["ok"], "writeConcernError" in marked), (1, False), marked)
+        for member in self.group.members:
+            self.assertEqual(self.changed_in(member, "slow"), changed, "neither lost nor more")
+            with member.client() as client:
+                logged = client.local["oplog.rs"].aggregate([{"$match": {"op": "u", "ns": "slow.slow"}}, {"$group": {"_id": "$t", "n": {"$sum": 1}}}])
+                self.assertEqual(list(logged), [{"_id": term, "n": changed}], member.name)
 
 
 class RareHeartbeats(unittest.TestCase):

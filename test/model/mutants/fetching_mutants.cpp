@@ -102,6 +102,15 @@ FetchStep remembersTheRequest(const FetchReal& real, const FetchNow& now, const 
 
 FetchStep neverLooksAgain(const FetchReal&, const FetchNow&, const RetryDue&) { return Fetching::stay(); }
 FetchStep deniesForEver(const FetchReal&, const FetchNow&, const DenialOver&) { return Fetching::stay(); }
+FetchStep leavesAtOnce(const FetchReal& real, const FetchNow& now, const SourceSilent& e) {
+  FetchStep step = real(now, e);
+  if (step.memory && step.memory->phase == FetchPhase::kEnding) {
+    step.memory->phase = FetchPhase::kChoosing;
+    step.effects.push_back(Fetching::perform(LookAround{}));
+  }
+  return step;
+}
+
 FetchStep staysRolledBack(const FetchReal&, const FetchNow&, const RollbackEnded&) { return Fetching::stay(); }
 
 FetchStep forgetsWhatItWasFor(const FetchReal& real, const FetchNow& now, const Follow& e) {
@@ -123,6 +132,8 @@ std::vector<Mutant> fetchingMutants() {
        wrongly(overlooksTheOldestEntry)},
       {"fetching", "the source is changed before the fetch has ended", "a fetch is under way that nobody waits for",
        follower, wrongly(changesAtOnce)},
+      {"fetching", "a silent source is left before the fetch has ended", "a fetch is under way that nobody waits for",
+       follower, wrongly(leavesAtOnce)},
       {"fetching", "a member is a source of itself", "it fetches from itself", follower, wrongly(seesItself)},
       {"fetching", "a new primary rolls back", "a new primary rolls back", newPrimary, wrongly(rollsBackAsPrimary)},
       {"fetching", "maintenance outlives its reason", "while it is in maintenance", follower,

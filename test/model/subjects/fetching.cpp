@@ -90,6 +90,7 @@ Model fetchingOf(const FetchingModel& options) {
     model.client<Fetching>("n1", Resync{}, kAnyNumber);
     model.client<Fetching>("n1", SetChanged{}, kAnyNumber);
     model.client<Fetching>("n1", SourceSilent{"s", "p"}, kAnyNumber);
+    model.client<Fetching>("n1", SourceSilent{"s", "n1"}, kAnyNumber);
   }
   model.bounds.mergeEqual = true;
   model.goal("it follows the primary", followsThePrimary);

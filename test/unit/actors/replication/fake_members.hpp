@@ -26,6 +26,7 @@ struct FakeLog {
   std::vector<bson::Document> entries;
   int64_t rollbackId = 0;
   bool isReachable = true;
+  bool answers = true;          ///< else commands wait until it does, and are woken
   size_t batchEntries = 100;    ///< of one batch
   std::deque<Status> failures;  ///< of the next reads, in their order
   int opened = 0, batches = 0;  ///< tailing reads, and batches they gave
@@ -86,6 +87,10 @@ class FakeMembers final : public RemoteMembers {
   Task<StatusWith<bson::Document>> run(NodeName member, std::string, bson::Document command, Duration) override {
     co_await node_.nextTurn();
     FakeLog& log = logs[member];
+    while (!log.answers) {
+      auto woken = log.waiting.emplace_back().future();
+      co_await woken;
+    }
     if (!log.isReachable) co_return Status(ErrorCode::kHostUnreachable, member + " is gone");
     co_return replyOf(log, command.view());
   }

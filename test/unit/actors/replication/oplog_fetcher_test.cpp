@@ -283,25 +283,63 @@ TEST_F(OplogFetcherTest, LeavesASourceThatSaysNothingForTwoSecondsThoughItSeemsT
     node.advance(1s);
   }
   EXPECT_EQ(seen.memory.source, "s") << "it has nothing new, and says so";
-  node.advance(900ms);
+  node.advance(1s);  // two seconds now
   EXPECT_EQ(seen.memory.source, "s");
   node.advance(600ms);
   EXPECT_EQ(seen.memory.source, "p");
-  EXPECT_EQ(seen.memory.denied.at("s"), Denial::kFailed);
+  EXPECT_EQ(seen.memory.denied.at("s"), Denial::kSilent);
   members.logs["s"].addRange(11, 12);
   members.logs["p"].addRange(11, 11);
   node.run();
   EXPECT_EQ(taken(), range(6, 11)) << "of a fetch that was given up nothing more comes";
 }
 
-TEST_F(OplogFetcherTest, AwaitsASilentSourceWhileNobodyElseLeads) {
-  known.primary = "s";
+/// What has come lies in the socket when the timers of a process that was stopped are due.
+TEST_F(OplogFetcherTest, DoesNotTakeItsOwnSleepForTheSilenceOfItsSource) {
   follow();
-  node.advance(30s);
+  node.advance(1s);
+  time->jumpTo(time->now() + 60s);
+  node.run();
   EXPECT_EQ(seen.memory.source, "s");
+  members.logs["s"].wake();
+  node.advance(1s);
+  EXPECT_EQ(seen.memory.source, "s");
+}
+
+TEST_F(OplogFetcherTest, LeavesASourceThatDoesNotAnswerWhenAnotherMemberLeads) {
+  members.logs["s"].answers = false;
   known.primary.clear();
-  node.advance(30s);
+  follow();
+  node.advance(5s);
+  EXPECT_EQ(phase(), FetchPhase::kProbing);
   EXPECT_EQ(seen.memory.source, "s");
+  known.primary = "p";
+  node.tell(node.address(kFetcherPath), local(SetChanged{}));
+  node.advance(2s);
+  EXPECT_EQ(seen.memory.source, "p");
+  EXPECT_EQ(phase(), FetchPhase::kFetching);
+}
+
+TEST_F(OplogFetcherTest, ALargeBatchMayTakeLong) {
+  auto& log = members.logs["s"];
+  FetcherParts wanted = parts();
+  wanted.credit = 16;  // any entry is more than a share of it
+  node.spawn<OplogFetcher>(kFetcherPath, wanted);
+  EXPECT_TRUE(tell(Follow{}).isOK());
+  node.advance(20s);
+  EXPECT_EQ(seen.memory.source, "s");
+  log.wake();
+  node.advance(3s);
+  EXPECT_EQ(seen.memory.source, "p") << "it has read all";
+}
+
+TEST_F(OplogFetcherTest, AwaitsASilentSourceWhileNobodyElseLeads) {
+  for (const char* primary : {"s", "", "me"}) {
+    known.primary = primary;
+    if (seen.memory.source.empty()) follow();
+    node.advance(30s);
+    EXPECT_EQ(seen.memory.source, "s") << primary;
+  }
   known.primary = "p";
   node.advance(1s);
   EXPECT_EQ(seen.memory.source, "p");

@@ -51,6 +51,20 @@ TEST(CappedWaitersOfTheLog, ACommitIsOnePieceOfNews) {
   EXPECT_EQ(primary.cappedWaiters.newsOf({log}), known + 1);
 }
 
+/// They have earlier times than those that were taken back.
+TEST(CappedWaitersOfTheLog, EntriesThatFollowARollbackAreNewsAtOnce) {
+  CommandNode primary{{.name = "n1:1", .replicaSet = "rs"}};
+  becomePrimary(primary);
+  const bson::Uuid log = primary.catalog->find({"local", "oplog.rs"})->uuid();
+  int64_t known = primary.cappedWaiters.newsOf({log});
+  auto& visibility = primary.server->operations.replicated->visibility;
+  visibility.reset({1, 1});
+  EXPECT_GT(primary.cappedWaiters.newsOf({log}), known);
+  known = primary.cappedWaiters.newsOf({log});
+  visibility.advance({1, 2});
+  EXPECT_EQ(primary.cappedWaiters.newsOf({log}), known + 1);
+}
+
 TEST_F(CappedWaitersTest, RemembersOnlyCollectionsSomebodyAskedAbout) {
   fill("c", 1);
   EXPECT_EQ(server.cappedWaiters.watched(), 0u);

@@ -1,5 +1,8 @@
 #include "storage/catalog/collection_load.hpp"
 
+#include <atomic>
+#include <thread>
+
 #include "storage/validation/validate.hpp"
 #include "test/unit/storage/catalog/catalog_fixture.hpp"
 
@@ -63,6 +66,32 @@ TEST_P(CollectionLoadTest, FillsRecordsAndIndexes) {
   expectValid(300);
   ASSERT_TRUE(insert(R"({"_id": 1, "a": 1})"_json).isOK()) << "behind the last record";
   expectValid(301);
+}
+
+TEST_P(CollectionLoadTest, SeveralThreadsWriteItsIndexes) {
+  create();
+  std::vector<IndexSpec> specs;
+  for (const char* field : {"a", "b", "c", "d", "e"})
+    specs.push_back(*parseIndexSpec(bson::doc("key", bson::doc(field, 1), "name", field)));
+  IndexBuilder builder(*catalog, Namespace("test", "c"), std::move(specs));
+  ASSERT_TRUE(builder.start(*unit).isOK());
+  const auto load = begin(1 << 24);
+  ASSERT_TRUE(load);
+  for (int i = 0; i < 2000; ++i)
+    ASSERT_TRUE(load->add(bson::doc("_id", i % 1500, "a", -i, "b", i % 3, "c", i % 7, "d", "x", "e", i)).isOK());
+  ASSERT_TRUE(load->finishRecords().isOK());
+  ASSERT_EQ(load->indexes(), 6U);
+  std::vector<std::thread> threads;
+  std::atomic<int> written = 0;
+  for (size_t i = 0; i < load->indexes(); ++i)
+    threads.emplace_back([&, i] { written += load->finishIndex(i).isOK() ? 1 : 0; });
+  for (auto& thread : threads) thread.join();
+  ASSERT_EQ(written, 6);
+  ASSERT_TRUE(load->removeReplaced(*unit).isOK());
+  builder.takeUp(current()->uuid());
+  ASSERT_TRUE(builder.commit(*unit).isOK());
+  for (const char* field : {"a", "b", "c", "d", "e"}) EXPECT_EQ(keys(field), 1500) << field;
+  expectValid(1500);
 }
 
 /// Removed and inserted again while it was read.
