@@ -69,6 +69,7 @@ TEST_P(CollectionLoadTest, FillsRecordsAndIndexes) {
 }
 
 TEST_P(CollectionLoadTest, SeveralThreadsWriteItsIndexes) {
+  if (GetParam() != StorageUnderTest::kWiredTiger) GTEST_SKIP() << "an engine for one thread";
   create();
   std::vector<IndexSpec> specs;
   for (const char* field : {"a", "b", "c", "d", "e"})
