@@ -32,6 +32,9 @@ constexpr FetcherLine kCopiesAtFirst{kCopiesAnew.id, Severity::kInfo, kCopiesAne
 /// Of the credit: a batch that has less is the last one for now.
 constexpr size_t kTailingShare = 16;
 
+/// While it is read for what this member lacks: a large batch may take long on a slow way.
+constexpr Duration kLongSilence = 5 * Fetching::kSilence;
+
 FetchEnded endOf(const Fetch& fetch, FetchEnd how, std::string why) {
   return {fetch.source, how, false, std::move(why)};
 }
@@ -100,6 +103,7 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(LookAround action) {
 
 Task<OplogFetcher::Outcome> OplogFetcher::done(Probe action) {
   const auto required = parts_.required ? parts_.required() : std::nullopt;
+  why_ = "it has not answered its probe";  // where the machine gives it up
   auto probed = co_await probeLog(*parts_.members, action.source, required);
   if (probed.isOK()) {  // the reason of a refusal or a divergence from here on, in place of an earlier failure's
     why_ = "its log goes from " + textOf(probed->oldest) + " to " + textOf(probed->newest) +
@@ -198,7 +202,7 @@ void OplogFetcher::watchSilence(std::shared_ptr<Pull> pull) {
 /// A process that was stopped for a while finds its timers due before it has read what has come: it looks twice.
 void OplogFetcher::noteSilence(Pull& pull) {
   const Duration silence = environment().now() - pull.heard;
-  if (pull.isPushing || !pull.isTailing || silence < Fetching::kSilence) return;
+  if (pull.isPushing || silence < (pull.isTailing ? Duration(Fetching::kSilence) : kLongSilence)) return;
   if (std::exchange(pull.suspected, pull.heard) != pull.heard) return;
   const Candidates known = parts_.candidates();
   if (known.primary.empty() || known.primary == pull.source || known.primary == known.name) return;
@@ -229,7 +233,7 @@ Task<FetchEnded> OplogFetcher::readOn(Fetch fetch, std::shared_ptr<Pull> pull, R
     std::vector<FetchedEntry> entries;
     if (!takeEntries(*batch, isFirst && hasLog ? 1 : 0, pull->last, entries))
       co_return endOf(fetch, FetchEnd::kDamaged, "its entries do not follow each other");
-    pull->isTailing = bytesOf(entries) < parts_.credit / kTailingShare;
+    pull->isTailing = !isFirst && bytesOf(entries) < parts_.credit / kTailingShare;
     if (entries.empty()) continue;
     const bool pushed = co_await push(pull, std::move(entries));
     if (!pushed) co_return endOf(fetch, FetchEnd::kClosed, "the buffer was closed");

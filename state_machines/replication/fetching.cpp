@@ -165,6 +165,16 @@ void notePrimary(FetchTurn& t, const NodeName& primary) {
   t.effects.push_back(F::cancel(DenialOver{primary}));
 }
 
+/// One that was silent may be slow, and the only one that can be read: it is denied while there is another one.
+std::optional<NodeName> choose(FetchTurn& t, const Candidates& known) {
+  if (const auto source = chooseSource(known, deniedHosts(t.mem), t.doc.mission)) return source;
+  for (const auto& [host, why] : t.mem.denied)
+    if (why == Denial::kSilent) t.effects.push_back(F::cancel(DenialOver{host}));
+  const auto forgiven = std::erase_if(t.mem.denied, [](const auto& each) { return each.second == Denial::kSilent; });
+  if (forgiven == 0) return std::nullopt;
+  return chooseSource(known, deniedHosts(t.mem), t.doc.mission);
+}
+
 void noteFruitlessLook(FetchTurn& t) {
   t.mem.fruitless = std::min(t.mem.fruitless + 1, F::kFruitlessLooks);
   if (t.mem.fruitless == F::kFruitlessLooks) t.perform(EndCatchUp{t.doc.term});
@@ -176,7 +186,7 @@ void onCandidates(FetchTurn& t, const Candidates& known) {
   if (!anyMayBeAhead(known)) endMaintenance(t);
   const NodeName requested = std::exchange(t.mem.requested, {});
   if (!requested.empty() && checkRequestedSource(known, requested).isOK()) return probe(t, requested, true);
-  if (const auto source = chooseSource(known, deniedHosts(t.mem), t.doc.mission)) return probe(t, *source, false);
+  if (const auto source = choose(t, known)) return probe(t, *source, false);
   if (isTooStale(t, known)) {
     if (t.mem.phase == kTooStale) return;
     enter(t, kTooStale);
@@ -395,9 +405,9 @@ std::vector<machines::Transition<F>> commandRows() {
 
 Millis Fetching::denialOf(Denial why) {
   switch (why) {
-    case Denial::kFailed: return Millis(10'000);
-    case Denial::kBehind:
-    case Denial::kSilent: return kRetryPause;
+    case Denial::kFailed:
+    case Denial::kSilent: return Millis(10'000);
+    case Denial::kBehind: return kRetryPause;
     case Denial::kTooNew: break;
   }
   return Millis(60'000);

@@ -317,6 +317,7 @@ TEST_F(OplogFetcherTest, LeavesASourceThatDoesNotAnswerWhenAnotherMemberLeads) {
   node.tell(node.address(kFetcherPath), local(SetChanged{}));
   node.advance(2s);
   EXPECT_EQ(seen.memory.source, "p");
+  EXPECT_EQ(errors[21278], "it has not answered its probe");
   EXPECT_EQ(phase(), FetchPhase::kFetching);
 }
 
@@ -326,7 +327,7 @@ TEST_F(OplogFetcherTest, ALargeBatchMayTakeLong) {
   wanted.credit = 16;  // any entry is more than a share of it
   node.spawn<OplogFetcher>(kFetcherPath, wanted);
   EXPECT_TRUE(tell(Follow{}).isOK());
-  node.advance(20s);
+  node.advance(8s);
   EXPECT_EQ(seen.memory.source, "s");
   log.wake();
   node.advance(3s);
@@ -334,6 +335,7 @@ TEST_F(OplogFetcherTest, ALargeBatchMayTakeLong) {
 }
 
 TEST_F(OplogFetcherTest, AwaitsASilentSourceWhileNobodyElseLeads) {
+  known.name = "me";
   for (const char* primary : {"s", "", "me"}) {
     known.primary = primary;
     if (seen.memory.source.empty()) follow();
