@@ -199,7 +199,8 @@ void OplogFetcher::watchSilence(std::shared_ptr<Pull> pull) {
   });
 }
 
-/// A process that was stopped for a while finds its timers due before it has read what has come: it looks twice.
+/// A process that was stopped for a while finds its timers due before it has read what has come: it looks twice. Where
+/// the machine would wait anyway it is not told: each message takes the place of another one in the trace.
 void OplogFetcher::noteSilence(Pull& pull) {
   const Duration silence = environment().now() - pull.heard;
   if (pull.isPushing || silence < (pull.isTailing ? Duration(Fetching::kSilence) : kLongSilence)) return;

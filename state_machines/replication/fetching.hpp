@@ -54,8 +54,8 @@ struct FetchEnded {
   bool progressed = false;  ///< entries were fetched before it broke
   std::string why;          ///< for people
 };
-/// Nothing has come from the source for more than `kSilence`, although its log was read to the end; said again while
-/// that lasts.
+/// Nothing has come from the source for more than `kSilence`, or for five times as long while the end of its log was
+/// not reached; said again while that lasts.
 struct SourceSilent {
   NodeName source;
   NodeName primary;  ///< that is known now; empty: none

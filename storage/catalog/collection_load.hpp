@@ -13,8 +13,7 @@ namespace troupe::storage {
 /// written once, and the keys of indexes in their order. Rows have no time and pass no guard of writes, so it is for
 /// data that are copied as a whole, before they are of any time (an initial sync's). Nobody else may use the collection
 /// until the end; destroying it before leaves a collection that has to be dropped. Keys of unique indexes are not
-/// checked. One thread at a time, but for
-/// the ends of several indexes.
+/// checked. One thread at a time, except for `finishIndex`.
 class CollectionLoad {
  public:
   /// `maxKeyBytes`: how much memory the keys may take, but for those of one document. *Blocks.* Errors: ObjectIsBusy;

@@ -47,7 +47,8 @@ FetchStep overlooksTheOldestEntry(const FetchReal& real, const FetchNow& now, co
 }
 
 /// The next fetch begins while this one is still to end.
-FetchStep changesAtOnce(const FetchReal& real, const FetchNow& now, const SyncFrom& e) {
+template <class E>
+FetchStep changesAtOnce(const FetchReal& real, const FetchNow& now, const E& e) {
   FetchStep step = real(now, e);
   if (step.memory && step.memory->phase == FetchPhase::kEnding) {
     step.memory->phase = FetchPhase::kChoosing;
@@ -102,15 +103,6 @@ FetchStep remembersTheRequest(const FetchReal& real, const FetchNow& now, const 
 
 FetchStep neverLooksAgain(const FetchReal&, const FetchNow&, const RetryDue&) { return Fetching::stay(); }
 FetchStep deniesForEver(const FetchReal&, const FetchNow&, const DenialOver&) { return Fetching::stay(); }
-FetchStep leavesAtOnce(const FetchReal& real, const FetchNow& now, const SourceSilent& e) {
-  FetchStep step = real(now, e);
-  if (step.memory && step.memory->phase == FetchPhase::kEnding) {
-    step.memory->phase = FetchPhase::kChoosing;
-    step.effects.push_back(Fetching::perform(LookAround{}));
-  }
-  return step;
-}
-
 FetchStep staysRolledBack(const FetchReal&, const FetchNow&, const RollbackEnded&) { return Fetching::stay(); }
 
 FetchStep forgetsWhatItWasFor(const FetchReal& real, const FetchNow& now, const Follow& e) {
@@ -131,9 +123,9 @@ std::vector<Mutant> fetchingMutants() {
       {"fetching", "the begin of the source's log is not looked at", "a log that begins behind", follower,
        wrongly(overlooksTheOldestEntry)},
       {"fetching", "the source is changed before the fetch has ended", "a fetch is under way that nobody waits for",
-       follower, wrongly(changesAtOnce)},
+       follower, wrongly<SyncFrom>(changesAtOnce)},
       {"fetching", "a silent source is left before the fetch has ended", "a fetch is under way that nobody waits for",
-       follower, wrongly(leavesAtOnce)},
+       follower, wrongly<SourceSilent>(changesAtOnce)},
       {"fetching", "a member is a source of itself", "it fetches from itself", follower, wrongly(seesItself)},
       {"fetching", "a new primary rolls back", "a new primary rolls back", newPrimary, wrongly(rollsBackAsPrimary)},
       {"fetching", "maintenance outlives its reason", "while it is in maintenance", follower,
