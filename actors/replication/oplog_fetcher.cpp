@@ -32,9 +32,6 @@ constexpr FetcherLine kCopiesAtFirst{kCopiesAnew.id, Severity::kInfo, kCopiesAne
 /// Of the credit: a batch that has less is the last one for now.
 constexpr size_t kTailingShare = 16;
 
-/// While it is read for what this member lacks: a large batch may take long on a slow way.
-constexpr Duration kLongSilence = 5 * Fetching::kSilence;
-
 FetchEnded endOf(const Fetch& fetch, FetchEnd how, std::string why) {
   return {fetch.source, how, false, std::move(why)};
 }
@@ -117,6 +114,7 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(Probe action) {
 Task<OplogFetcher::Outcome> OplogFetcher::done(Fetch action) {
   const auto begun = std::make_shared<Pull>();
   begun->source = action.source;
+  begun->mission = action.mission;
   begun->began = begun->heard = environment().now();
   begun->last = newest();
   pull_ = begun;
@@ -203,10 +201,12 @@ void OplogFetcher::watchSilence(std::shared_ptr<Pull> pull) {
 /// the machine would wait anyway it is not told: each message takes the place of another one in the trace.
 void OplogFetcher::noteSilence(Pull& pull) {
   const Duration silence = environment().now() - pull.heard;
-  if (pull.isPushing || silence < (pull.isTailing ? Duration(Fetching::kSilence) : kLongSilence)) return;
+  const bool follows = pull.mission == Mission::kFollow;
+  if (pull.isPushing || silence < (follows && pull.isTailing ? Fetching::kSilence : Fetching::kLongSilence)) return;
   if (std::exchange(pull.suspected, pull.heard) != pull.heard) return;
   const Candidates known = parts_.candidates();
-  if (known.primary.empty() || known.primary == pull.source || known.primary == known.name) return;
+  const bool isElsewhere = known.primary != pull.source && known.primary != known.name;
+  if (follows && (known.primary.empty() || !isElsewhere)) return;
   why_ = fmt::format("nothing has come from it for {} ms", std::chrono::duration_cast<Millis>(silence).count());
   take(SourceSilent{pull.source, known.primary});
 }

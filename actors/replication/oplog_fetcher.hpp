@@ -119,6 +119,7 @@ class OplogFetcher final : public machines::MachineHost<Fetching> {
     bool isOver = false;
     std::vector<Promise<troupe::Done>> awaitingPush;
     NodeName source;
+    Mission mission = Mission::kFollow;
     TimePoint began{};
     bool isTailing = false;  ///< its last batch was a small one: the next comes within a second
     TimePoint heard{};       ///< when its source gave something, or the buffer had room for that

@@ -100,12 +100,16 @@ void denyAndGoOn(FetchTurn& t, Denial why) {
   goOn(t);
 }
 
+void awaitProbe(FetchTurn& t) {
+  t.effects.push_back(F::after(t.doc.mission == Mission::kFollow ? F::kSilence : F::kLongSilence, ProbeOverdue{}));
+}
+
 void probe(FetchTurn& t, const NodeName& source, bool isRequested) {
   enter(t, kProbing);
   t.mem.source = source;
   t.mem.isRequested = isRequested;
   t.effects.push_back(F::cancel(RetryDue{}));
-  t.effects.push_back(F::after(F::kSilence, ProbeOverdue{}));
+  awaitProbe(t);
   t.perform(Probe{source});
 }
 
@@ -165,9 +169,11 @@ void notePrimary(FetchTurn& t, const NodeName& primary) {
   t.effects.push_back(F::cancel(DenialOver{primary}));
 }
 
-/// One that was silent may be slow, and the only one that can be read: it is denied while there is another one.
+/// One that was silent may be slow, and the only one that can be read: a follower denies it while there is another one.
+/// For a new primary writes wait, and what it does not get was never acknowledged by a majority.
 std::optional<NodeName> choose(FetchTurn& t, const Candidates& known) {
   if (const auto source = chooseSource(known, deniedHosts(t.mem), t.doc.mission)) return source;
+  if (t.doc.mission != Mission::kFollow) return std::nullopt;
   for (const auto& [host, why] : t.mem.denied)
     if (why == Denial::kSilent) t.effects.push_back(F::cancel(DenialOver{host}));
   const auto forgiven = std::erase_if(t.mem.denied, [](const auto& each) { return each.second == Denial::kSilent; });
@@ -256,10 +262,11 @@ void onFetchEnded(FetchTurn& t, const FetchEnded& ended) {
 
 /// A member that is heard and hears nothing, as the old primary of a set, seems to be ahead for what it never sends.
 /// Where another one leads, writes may wait for what this member should fetch from there. The primary itself is waited
-/// for, and so is the source of a new primary, which would lead without what that one has.
+/// for. To a new primary another member may give as much.
 bool isToBeLeft(const FetchTurn& t) {
+  if (t.doc.mission == Mission::kCatchUp) return true;
   const NodeName& primary = t.mem.primary;
-  if (t.doc.mission != Mission::kFollow || primary.empty()) return false;
+  if (primary.empty()) return false;
   return primary != t.mem.source && primary != t.doc.self && !t.mem.denied.contains(primary);
 }
 
@@ -272,7 +279,7 @@ void onSourceSilent(FetchTurn& t, const SourceSilent& report) {
 }
 
 void onProbeOverdue(FetchTurn& t, const ProbeOverdue&) {
-  if (!isToBeLeft(t)) return t.effects.push_back(F::after(F::kSilence, ProbeOverdue{}));
+  if (!isToBeLeft(t)) return awaitProbe(t);
   t.effects.push_back(F::giveUp(Probe{t.mem.source}));
   denyAndGoOn(t, Denial::kSilent);
 }

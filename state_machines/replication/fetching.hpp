@@ -20,7 +20,7 @@ enum class Denial : int32_t {
   kFailed,  ///< it gave an error, or a log that cannot be
   kBehind,  ///< it has less than this member
   kTooNew,  ///< its log begins behind this member's newest entry
-  kSilent,  ///< it gave nothing, not even an answer, though another member leads
+  kSilent,  ///< it gave nothing, not even an answer, though another member leads, or this one is about to
 };
 
 // Reports of the actor around the machine.
@@ -54,8 +54,8 @@ struct FetchEnded {
   bool progressed = false;  ///< entries were fetched before it broke
   std::string why;          ///< for people
 };
-/// Nothing has come from the source for more than `kSilence`, or for five times as long while the end of its log was
-/// not reached; said again while that lasts.
+/// Nothing has come from the source for more than `kSilence`, or for `kLongSilence` while the end of its log was not
+/// reached and in a catch-up; said again while that lasts.
 struct SourceSilent {
   NodeName source;
   NodeName primary;  ///< that is known now; empty: none
@@ -99,7 +99,7 @@ struct RetryDue {};
 struct DenialOver {
   NodeName host;
 };
-/// A probe has not been answered for `kSilence`.
+/// A probe has not been answered for `kSilence`, or in a catch-up for `kLongSilence`.
 struct ProbeOverdue {};
 
 // Actions of the actor around the machine.
@@ -156,6 +156,8 @@ struct Fetching : machines::Machine<Fetching> {
   static constexpr Millis kRetryPause{1000};  // REP-006
   /// A source that is well sends an empty batch each second to a reader of its log's end.
   static constexpr Millis kSilence{2000};
+  /// One that is far behind may take long for a batch. A new primary waits as long for what it would lead without.
+  static constexpr Millis kLongSilence{10'000};
   /// Looks without a source after which a new primary does not catch up any further.
   static constexpr int32_t kFruitlessLooks = 2;
   static Millis denialOf(Denial why);

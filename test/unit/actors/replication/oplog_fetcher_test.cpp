@@ -441,6 +441,19 @@ TEST_F(OplogFetcherTest, ANewPrimaryCatchesUpFromAnyMember) {  // ELE-019
   EXPECT_EQ(tell(SyncFrom{"p"}).status().code(), ErrorCode::kNotSecondary);
 }
 
+TEST_F(OplogFetcherTest, ANewPrimaryLeavesASourceThatSaysNothingForTenSeconds) {
+  known.name = known.primary = "me";
+  for (auto& member : known.members) member.applied = entryAt(12);
+  members.logs["p"].addRange(11, 12);
+  spawn();
+  EXPECT_TRUE(tell(CatchUpTo{entryAt(12)}).isOK());
+  node.advance(9s);
+  EXPECT_EQ(seen.memory.source, "s");
+  node.advance(2s);
+  EXPECT_EQ(seen.memory.source, "p");
+  EXPECT_EQ(taken(), range(6, 12));
+}
+
 TEST_F(OplogFetcherTest, AFreshMemberGoesOnFromWhatItHasCopied) {
   applied = {};
   copiedUpTo = entryAt(7);

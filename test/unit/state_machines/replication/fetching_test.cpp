@@ -125,17 +125,26 @@ TEST(Fetching, AwaitsAProbeUntilAnotherMemberLeads) {
   EXPECT_EQ(timer<ProbeOverdue>(waits)->delay, Fetching::kSilence);
   const Fetcher heard = after(waits.next, around()).next;
   EXPECT_EQ(phase(after(heard, ProbeOverdue{})), FetchPhase::kChoosing);
-  const Fetcher leads =
-      after(after(after(stopped(), CatchUpTo{entryAt(120)}).next, around()).next, ProbeOverdue{}).next;
-  EXPECT_EQ(leads.memory.phase, FetchPhase::kProbing) << "a new primary awaits what it lacks";
 }
 
-/// Else it would lead without what that source alone has.
-TEST(Fetching, ANewPrimaryAwaitsASilentSource) {
+TEST(Fetching, ANewPrimaryLeavesASilentSourceForAnotherMember) {
   const FetchOutcome out = after(catchingUp(), SourceSilent{"s", "me"});
-  EXPECT_EQ(phase(out), FetchPhase::kFetching);
-  EXPECT_TRUE(out.next.memory.denied.empty());
-  EXPECT_EQ(phase(after(fetching(), SourceSilent{"s", "me"})), FetchPhase::kFetching) << "nor before it is told to";
+  EXPECT_EQ(phase(out), FetchPhase::kEnding);
+  EXPECT_EQ(performed<Probe>(after(after(out.next, FetchIsOver{}).next, around()))->source, "p");
+  EXPECT_EQ(phase(after(fetching(), SourceSilent{"s", "me"})), FetchPhase::kFetching) << "not before it is told to";
+}
+
+TEST(Fetching, ANewPrimaryLeadsWithoutWhatASilentSourceAloneHas) {
+  Candidates known = around();
+  known.members[0].applied = {};
+  const FetchOutcome asked = after(after(stopped(), CatchUpTo{entryAt(120), 7}).next, known);
+  EXPECT_EQ(performed<Probe>(asked)->source, "s");
+  EXPECT_EQ(timer<ProbeOverdue>(asked)->delay, Fetching::kLongSilence);
+  const FetchOutcome looked = after(after(asked.next, ProbeOverdue{}).next, known);
+  EXPECT_FALSE(performed<EndCatchUp>(looked));
+  const FetchOutcome again = after(looked.next, known);
+  ASSERT_TRUE(performed<EndCatchUp>(again));
+  EXPECT_EQ(performed<EndCatchUp>(again)->term, 7);
 }
 
 TEST(Fetching, AsksASourceAgainThatFailedAndWasElectedSince) {
