@@ -4,6 +4,7 @@ namespace troupe::model {
 
 std::vector<Mutant> allMutants() {
   std::vector<Mutant> all = electionMutants();
+  for (auto& mutant : reconfigMutants()) all.push_back(std::move(mutant));
   for (auto& mutant : leaseMutants()) all.push_back(std::move(mutant));
   for (auto& mutant : commitmentMutants()) all.push_back(std::move(mutant));
   for (auto& mutant : rollbackMutants()) all.push_back(std::move(mutant));

@@ -35,6 +35,7 @@ std::vector<Mutant> commitmentMutants();
 std::vector<Mutant> electionMutants();
 std::vector<Mutant> checkerMutants();
 std::vector<Mutant> leaseMutants();
+std::vector<Mutant> reconfigMutants();
 std::vector<Mutant> rollbackMutants();
 std::vector<Mutant> fetchingMutants();
 std::vector<Mutant> initialSyncMutants();

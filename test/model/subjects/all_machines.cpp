@@ -6,6 +6,7 @@
 #include "test/model/subjects/fetching.hpp"
 #include "test/model/subjects/initial_sync.hpp"
 #include "test/model/subjects/lease.hpp"
+#include "test/model/subjects/reconfig.hpp"
 #include "test/model/subjects/rollback.hpp"
 #include "test/model/subjects/session_life.hpp"
 #include "test/model/subjects/tally.hpp"
@@ -159,6 +160,7 @@ std::vector<std::pair<std::string, Model>> allSubjects() {
   add("initialSyncWithASecondAttempt", initialSyncWithASecondAttempt());
   add("initialSyncs", initialSyncs());
   add("leaseHandoffs", leaseHandoffs(true));
+  add("reconfigs", reconfig::reconfigs({.changes = reconfig::inTurn({{"a:1"}, {"a:1", "b:1"}})}));
   add("replicas", commitment::replicas({}));
   add("rollbacks", rollbacks());
   add("sessionFamily", sessionFamily(parentAndChild()));

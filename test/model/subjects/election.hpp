@@ -12,7 +12,7 @@ namespace troupe::model {
 /// happen, by name:
 /// - Heartbeats are lost, and members count as alive: a leader is not told, and does not step down because it
 /// hears
-///   of nobody. (Takeovers, liveness and new configs are for the simulator.)
+///   of nobody. (Takeovers and liveness are for the simulator, new configs for reconfig.hpp.)
 /// - The reason that people are given for a refused vote is not looked at.
 struct ElectionModel {
   std::vector<replication::MemberConfig> members;
