@@ -9,8 +9,8 @@
 
 namespace troupe::storage {
 
-/// A value that grows. Waiters leave a callback, which runs once the value has passed theirs; no thread waits. Reading
-/// takes no lock. `T` is a 64-bit number or a Timestamp. Any thread.
+/// A value that grows. Waiters leave a callback, which runs once the value has passed theirs, or was reset; no thread
+/// waits. Reading takes no lock. `T` is a 64-bit number or a Timestamp. Any thread.
 template <class T>
 class Watermark {
  public:
@@ -26,7 +26,8 @@ class Watermark {
   void reset(T to);
 
   /// Calls `resume` once when the value is past `seen`: at once on this thread if it is, else on the thread that moves
-  /// it. It must not block nor throw. Zero when it was called already.
+  /// it. A reset calls it too, though the value may not be past `seen`: the waiter looks again. It must not block nor
+  /// throw. Zero when it was called already.
   WaiterId whenPast(T seen, Callback resume);
   /// Removes a waiter; false when its callback has been, or is being, called.
   bool withdraw(WaiterId waiter);
