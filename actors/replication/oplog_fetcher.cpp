@@ -24,6 +24,8 @@ constexpr FetcherLine kChosen{21276, Severity::kInfo, "Sync source chosen"};
 constexpr FetcherLine kChoosingAnew{21277, Severity::kInfo, "Choosing a new sync source"};
 constexpr FetcherLine kDenied{21278, Severity::kInfo, "Sync source denied"};
 constexpr FetcherLine kTooStaleToCatchUp{21279, Severity::kWarning, "This member is too stale to catch up"};
+constexpr FetcherLine kLeadsWithout{21290, Severity::kWarning,
+                                    "This member leads without entries that another one has, and that cannot be read"};
 constexpr FetcherLine kHasDiverged{21280, Severity::kWarning, "This member has diverged"};
 constexpr FetcherLine kCopiesAnew{21281, Severity::kWarning, "This member needs an initial sync"};
 /// The same of one that has nothing yet, as every new member.
@@ -102,6 +104,8 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(Probe action) {
   const auto required = parts_.required ? parts_.required() : std::nullopt;
   why_ = "it has not answered its probe";  // where the machine gives it up
   auto probed = co_await probeLog(*parts_.members, action.source, required);
+  const Fetching::Memory& now = snapshot().memory;
+  if (now.phase != Fetching::Phase::kProbing || now.source != action.source) co_return std::optional<Event>();
   if (probed.isOK()) {  // the reason of a refusal or a divergence from here on, in place of an earlier failure's
     why_ = "its log goes from " + textOf(probed->oldest) + " to " + textOf(probed->newest) +
            ", and this member's newest entry is " + textOf(newest());
@@ -218,7 +222,9 @@ Task<FetchEnded> OplogFetcher::readOn(Fetch fetch, std::shared_ptr<Pull> pull, R
       co_return endOf(fetch, FetchEnd::kUnfit, std::move(why));
     const TimePoint asked = environment().now();
     const auto batch = co_await documents.next();
-    pull->heard = environment().now();
+    // One that has nothing more shows a follower that it lives. A new primary waits for entries.
+    const bool hasMore = batch.isOK() && !batch->empty();
+    if (isFirst || hasMore || pull->mission == Mission::kFollow) pull->heard = environment().now();
     if (parts_.figures)
       parts_.figures->noteBatch(std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - asked));
     if (pull->isAbandoned) co_return FetchEnded{};
@@ -298,18 +304,28 @@ void OplogFetcher::log(const FetcherLine& line, const bson::Document& attributes
   if (parts_.log) parts_.log(line, attributes);
 }
 
-void OplogFetcher::logDenials(const Fetching::Memory& was, const Fetching::Memory& is) const {
-  for (const auto& [host, why] : is.denied) {
-    if (was.denied.contains(host)) continue;
-    const auto period = std::chrono::duration_cast<std::chrono::seconds>(Fetching::denialOf(why)).count();
-    log(kDenied, bson::doc("host", host, "reason", machines::EnumNames<Denial>::name(why), "seconds",
-                           static_cast<int64_t>(period), "error", why_));
+void OplogFetcher::logDenials(const Snapshot<Fetching>& now) const {
+  for (const auto& [host, why] : now.memory.denied) {
+    if (before_.memory.denied.contains(host)) continue;
+    bson::Builder about;
+    about.append("host", host).append("reason", machines::EnumNames<Denial>::name(why));
+    if (now.document.mission == Mission::kFollow)  // a catch-up asks it no more
+      about.append("seconds", int64_t{std::chrono::floor<std::chrono::seconds>(Fetching::denialOf(why)).count()});
+    log(kDenied, about.append("error", why_).finish());
   }
+}
+
+void OplogFetcher::logEndOfCatchUp(const Snapshot<Fetching>& now) const {
+  constexpr int32_t kMost = Fetching::kFruitlessLooks;
+  if (now.memory.fruitless < kMost || before_.memory.fruitless == kMost || newest() >= now.document.target) return;
+  log(kLeadsWithout, bson::doc("term", now.document.term, "wanted", textOf(now.document.target), "newest",
+                               textOf(newest()), "error", why_));
 }
 
 void OplogFetcher::logChange(const Snapshot<Fetching>& now) {
   const auto &was = before_.memory, &is = now.memory;
-  logDenials(was, is);
+  logDenials(now);
+  logEndOfCatchUp(now);
   if (is.restarts > was.restarts)
     log(kRestarting, bson::doc("syncSource", is.source, "restarts", is.restarts, "error", why_));
   if (is.phase == was.phase) return;

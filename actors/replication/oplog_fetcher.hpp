@@ -157,7 +157,8 @@ class OplogFetcher final : public machines::MachineHost<Fetching> {
 
   void answerStops();
   void logChange(const Snapshot<Fetching>& now);
-  void logDenials(const Fetching::Memory& was, const Fetching::Memory& is) const;
+  void logDenials(const Snapshot<Fetching>& now) const;
+  void logEndOfCatchUp(const Snapshot<Fetching>& now) const;
   void log(const FetcherLine& line, const bson::Document& attributes) const;
 
   FetcherParts parts_;

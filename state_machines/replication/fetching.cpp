@@ -45,6 +45,7 @@ Fetch fetchOf(const F::Document& doc, const F::Memory& mem) {
 
 void enter(FetchTurn& t, FetchPhase phase) {
   if (t.mem.phase == kProbing) t.effects.push_back(F::cancel(ProbeOverdue{}));
+  t.mem.isOverdue = false;
   t.mem.phase = phase;
   if (phase != kChoosing) t.mem.fruitless = 0;
   const bool keepsSource = phase == kFetching || phase == kEnding || phase == kDiverged || phase == kNeedsInitialSync;
@@ -91,6 +92,7 @@ void beginAnew(FetchTurn& t) {
 
 void deny(FetchTurn& t, Denial why) {
   t.mem.denied[t.mem.source] = why;
+  if (t.doc.mission == Mission::kCatchUp) return;  // for as long as that lasts
   // Writes wait for the primary's followers: one that leads on is asked again soon (REP-006).
   const bool leadsOn = t.mem.source == t.mem.primary && why == Denial::kFailed && t.doc.mission == Mission::kFollow;
   t.effects.push_back(F::after(leadsOn ? F::kRetryPause : F::denialOf(why), DenialOver{t.mem.source}));
@@ -170,7 +172,7 @@ void notePrimary(FetchTurn& t, const NodeName& primary) {
 }
 
 /// One that was silent may be slow, and the only one that can be read: a follower denies it while there is another one.
-/// For a new primary writes wait, and what it does not get was never acknowledged by a majority.
+/// For a new primary writes wait, and a majority that has what it does not get would not have elected it.
 std::optional<NodeName> choose(FetchTurn& t, const Candidates& known) {
   if (const auto source = chooseSource(known, deniedHosts(t.mem), t.doc.mission)) return source;
   if (t.doc.mission != Mission::kFollow) return std::nullopt;
@@ -280,6 +282,7 @@ void onSourceSilent(FetchTurn& t, const SourceSilent& report) {
 
 void onProbeOverdue(FetchTurn& t, const ProbeOverdue&) {
   if (!isToBeLeft(t)) return awaitProbe(t);
+  if (!std::exchange(t.mem.isOverdue, true)) return t.effects.push_back(F::after(F::kSecondLook, ProbeOverdue{}));
   t.effects.push_back(F::giveUp(Probe{t.mem.source}));
   denyAndGoOn(t, Denial::kSilent);
 }
@@ -292,6 +295,9 @@ void onRollbackEnded(FetchTurn& t, const RollbackEnded&) { goOn(t); }
 void forgetDenials(FetchTurn& t) {
   for (const auto& [host, why] : t.mem.denied) t.effects.push_back(F::cancel(DenialOver{host}));
   t.mem.denied.clear();
+}
+void leaveCatchUp(FetchTurn& t) {
+  if (t.doc.mission == Mission::kCatchUp) forgetDenials(t);
 }
 
 /// What was known of sources was about data that have gone.
@@ -310,6 +316,7 @@ void onRetryDue(FetchTurn& t, const RetryDue&) { t.perform(LookAround{true}); }
 void onFollow(FetchTurn& t, const Follow&) {
   t.done();
   if (t.doc.mission == Mission::kFollow) return;
+  leaveCatchUp(t);
   t.doc.mission = Mission::kFollow;
   t.doc.target = {};
   t.doc.term = 0;
@@ -326,19 +333,20 @@ void onCatchUpTo(FetchTurn& t, const CatchUpTo& command) {
     return;
   }
   t.done();
-  if (t.doc.target != command.target || t.doc.term != command.term) t.mem.fruitless = 0;
+  const bool isNew = t.doc.mission != Mission::kCatchUp || t.doc.term != command.term;
+  if (isNew || t.doc.target != command.target) t.mem.fruitless = 0;
+  if (isNew) forgetDenials(t);
   t.doc.target = command.target;
   t.doc.term = command.term;
   if (std::exchange(t.doc.mission, Mission::kCatchUp) == Mission::kCatchUp) return;
   t.mem.requested.clear();
-  t.mem.fruitless = 0;
-  forgetDenials(t);
   beginAnew(t);
 }
 
 /// The buffer is closed first: a fetch that waits for room in it ends at once.
 void onStopFetching(FetchTurn& t, const StopFetching&) {
   if (t.doc.mission == Mission::kNothing) return;
+  leaveCatchUp(t);
   t.doc.mission = Mission::kNothing;
   t.doc.target = {};
   t.doc.term = 0;

@@ -55,7 +55,7 @@ struct FetchEnded {
   std::string why;          ///< for people
 };
 /// Nothing has come from the source for more than `kSilence`, or for `kLongSilence` while the end of its log was not
-/// reached and in a catch-up; said again while that lasts.
+/// reached; in a catch-up no entry has come for `kLongSilence`. Said again while that lasts.
 struct SourceSilent {
   NodeName source;
   NodeName primary;  ///< that is known now; empty: none
@@ -99,7 +99,7 @@ struct RetryDue {};
 struct DenialOver {
   NodeName host;
 };
-/// A probe has not been answered for `kSilence`, or in a catch-up for `kLongSilence`.
+/// A probe has not been answered for `kSilence`, or in a catch-up for `kLongSilence`; looked at twice.
 struct ProbeOverdue {};
 
 // Actions of the actor around the machine.
@@ -158,7 +158,10 @@ struct Fetching : machines::Machine<Fetching> {
   static constexpr Millis kSilence{2000};
   /// One that is far behind may take long for a batch. A new primary waits as long for what it would lead without.
   static constexpr Millis kLongSilence{10'000};
-  /// Looks without a source after which a new primary does not catch up any further.
+  /// A process that was stopped finds its timers due before it has read what has come.
+  static constexpr Millis kSecondLook{500};
+  /// Looks without a source after which a new primary does not catch up any further. It asks nobody again that it has
+  /// left for a fault, or two sources that are silent by turns would hold it for ever.
   static constexpr int32_t kFruitlessLooks = 2;
   static Millis denialOf(Denial why);
 
@@ -202,6 +205,7 @@ struct Fetching : machines::Machine<Fetching> {
     int32_t restarts = 0;      ///< fetching: of the cursor, since it last gave something
     NodeName requested;        ///< the next source, as an operator asked; empty: none
     bool isRequested = false;  ///< the present source was asked for
+    bool isOverdue = false;    ///< probing: the time for the answer is over, which is looked at once more
     bool isPulling = false;    ///< a fetch has begun and has not said that it is over
     std::map<NodeName, Denial> denied;
     NodeName primary;       ///< when it looked last; empty: none was known
@@ -267,5 +271,5 @@ TROUPE_DESCRIBE(troupe::replication::NeedInitialSync, 0)
 TROUPE_DESCRIBE(troupe::replication::EndCatchUp, 0, term)
 TROUPE_DESCRIBE(troupe::replication::SetMaintenance, 0, on)
 TROUPE_DESCRIBE(troupe::replication::Fetching::Memory, 0, phase, source, own, oldest, rollbackId, restarts, requested,
-                isRequested, isPulling, denied, primary, fruitless)
+                isRequested, isOverdue, isPulling, denied, primary, fruitless)
 TROUPE_MACHINE(troupe::replication::Fetching, 1, self, mission, target, term, maintenance)

@@ -31,5 +31,11 @@ TEST(FetchingModel, ANewPrimaryComesToFollowTheNextOne) {
   EXPECT_TRUE(report.clean()) << report;
 }
 
+TEST(FetchingModel, ANewPrimaryIsNotHeldBySourcesThatGiveNothing) {
+  const Report report = check(catchUpFromSilentSources());
+  EXPECT_TRUE(report.clean()) << report;
+  EXPECT_TRUE(report.exhausted) << report;
+}
+
 }  // namespace
 }  // namespace troupe::model

@@ -105,6 +105,8 @@ FetchStep neverLooksAgain(const FetchReal&, const FetchNow&, const RetryDue&) { 
 FetchStep deniesForEver(const FetchReal&, const FetchNow&, const DenialOver&) { return Fetching::stay(); }
 FetchStep staysRolledBack(const FetchReal&, const FetchNow&, const RollbackEnded&) { return Fetching::stay(); }
 
+FetchStep awaitsTheSilent(const FetchReal&, const FetchNow&, const SourceSilent&) { return Fetching::stay(); }
+
 FetchStep forgetsWhatItWasFor(const FetchReal& real, const FetchNow& now, const Follow& e) {
   FetchStep step = real(now, e);
   step.document.reset();
@@ -139,6 +141,8 @@ std::vector<Mutant> fetchingMutants() {
        wrongly(neverLooksAgain)},
       {"fetching", "a denial never ends", kStuck, followerThatIsToldNothing, wrongly(deniesForEver)},
       {"fetching", "nothing follows a rollback", kStuck, followerThatIsToldNothing, wrongly(staysRolledBack)},
+      {"fetching", "a new primary waits for a silent source", "no way to: the catch-up ends", catchUpFromSilentSources,
+       wrongly(awaitsTheSilent)},
       {"fetching", "a member that follows again does not remember it", "though it was told to stop", follower,
        wrongly(forgetsWhatItWasFor)},
   };

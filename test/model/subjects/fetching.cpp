@@ -106,4 +106,20 @@ Model fetchingFromTheSecondChoice() {
   return model;
 }
 
+Model catchUpFromSilentSources() {
+  Model model = fetchingOf({.mission = Mission::kCatchUp, .commands = false});
+  model.comesOf<Fetching, LookAround>(
+      [](const NodeName&, const LookAround&) { return std::vector<Fetching::Event>{whatItSees({}).front()}; });
+  model.comesOf<Fetching, Probe>([](const NodeName&, const Probe& probe) {
+    return std::vector<Fetching::Event>{whatAProbeGives(probe.source).front()};
+  });
+  model.comesOf<Fetching, Fetch>([](const NodeName&, const Fetch& fetch) {
+    return std::vector<Fetching::Event>{SourceSilent{fetch.source, "n1"}};
+  });
+  model.goal("the catch-up ends", [](const machines::World& world) {
+    return world.count<Fetching>([](const auto& now) { return now.memory.fruitless == Fetching::kFruitlessLooks; }) > 0;
+  });
+  return model;
+}
+
 }  // namespace troupe::model

@@ -17,6 +17,9 @@ struct FetchingModel {
 Model fetchingOf(const FetchingModel& options);
 /// Everything goes well, but that s turns out to have less than n1.
 Model fetchingFromTheSecondChoice();
+/// n1 is about to lead, and both others have more than it and give nothing: some do not answer, some send no entry. Its
+/// goal: the catch-up is told to end.
+Model catchUpFromSilentSources();
 bool followsThePrimary(const machines::World& world);
 
 }  // namespace troupe::model

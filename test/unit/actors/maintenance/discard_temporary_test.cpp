@@ -1,5 +1,8 @@
 #include "actors/maintenance/discard_temporary.hpp"
 
+#include <functional>
+#include <optional>
+
 #include "actors/maintenance/temporary_cleaner.hpp"
 #include "storage/catalog/catalog_operations.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
@@ -90,12 +93,27 @@ TEST_F(DiscardTemporaryTest, APrimaryTriesAgainWhatItsWritersCouldNotRemove) {
   EXPECT_TRUE(has(server, {"config", "tmp.agg_out.2"})) << "its writer may be at work";
 }
 
+/// Looks at the moment at which a replicated collection is dropped.
+class AtTheDrop final : public storage::WriteObserver {
+ public:
+  bool observes(const storage::CatalogEntry& entry) const override { return entry.ns.db() == "config"; }
+  Status onDrop(storage::RecoveryUnit&, const storage::Collection&, const OpTime&) override {
+    look();
+    return Status::OK();
+  }
+  std::function<void()> look;
+};
+
 TEST_F(DiscardTemporaryTest, ANewPrimaryRemovesWhatIsReplicatedBeforeClientsWrite) {  // ELE-024
-  CommandNode again({.disk = server.engine->disk(), .name = "n1:1", .replicaSet = "rs"});
+  AtTheDrop drop;
+  CommandNode again({.disk = server.engine->disk(), .name = "n1:1", .replicaSet = "rs", .observers = {&drop}});
   const int64_t term = commands::termOf(server);
   const auto takesWrites = [&] { return again.server->membership->view()->isWritable(); };
+  std::optional<bool> tookWrites;
+  drop.look = [&] { tookWrites = takesWrites(); };
   for (int steps = 0; !takesWrites() && steps < 600; ++steps) again.node.advance(std::chrono::milliseconds(100));
   ASSERT_TRUE(takesWrites());
+  EXPECT_EQ(tookWrites, false);
   EXPECT_FALSE(has(again, {"config", "tmp.agg_out.2"}));
   EXPECT_TRUE(has(again, {"local", "kept"}));
   const bson::Document log =

@@ -45,6 +45,9 @@ inline Fetcher catchingUp() {
   return after(after(after(stopped(), CatchUpTo{entryAt(120)}).next, around()).next, healthy("s")).next;
 }
 
+/// Its probe is overdue, looked at twice.
+inline FetchOutcome unanswered(const Fetcher& now) { return after(after(now, ProbeOverdue{}).next, ProbeOverdue{}); }
+
 inline FetchEnded ended(FetchEnd how, bool progressed = false) { return {"s", how, progressed, "because"}; }
 
 inline FetchPhase phase(const FetchOutcome& out) { return out.next.memory.phase; }

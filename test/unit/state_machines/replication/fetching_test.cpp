@@ -96,7 +96,10 @@ TEST(Fetching, AwaitsASilentSourceThatLeadsOrThatNobodyLeadsInsteadOf) {
 TEST(Fetching, LeavesASourceThatDoesNotAnswerItsProbeForThePrimary) {
   const FetchOutcome asked = after(choosing(), around());
   ASSERT_EQ(timer<ProbeOverdue>(asked)->delay, Fetching::kSilence);
-  const FetchOutcome out = after(asked.next, ProbeOverdue{});
+  const FetchOutcome suspects = after(asked.next, ProbeOverdue{});
+  EXPECT_EQ(phase(suspects), FetchPhase::kProbing) << "this process may have been stopped";
+  ASSERT_EQ(timer<ProbeOverdue>(suspects)->delay, Fetching::kSecondLook);
+  const FetchOutcome out = after(suspects.next, ProbeOverdue{});
   EXPECT_TRUE(gaveUp<Probe>(out));
   EXPECT_EQ(timer<DenialOver>(out)->delay, Millis(10'000));
   EXPECT_EQ(performed<Probe>(after(out.next, around()))->source, "p");
@@ -106,10 +109,10 @@ TEST(Fetching, SilentSourcesAreAskedAgainWhereThereIsNoOther) {
   Candidates known = around();
   known.members.push_back(known.members[1]);
   known.members.back().host = "t";
-  Fetcher now = after(after(choosing(), known).next, ProbeOverdue{}).next;
+  Fetcher now = unanswered(after(choosing(), known).next).next;
   FetchOutcome out = after(now, known);
   EXPECT_EQ(performed<Probe>(out)->source, "t");
-  now = after(out.next, ProbeOverdue{}).next;
+  now = unanswered(out.next).next;
   EXPECT_EQ(performed<Probe>(after(now, known))->source, "p") << "nearer ones are silent";
   known.members[0].state = MemberState::kDown;
   out = after(now, known);
@@ -124,7 +127,7 @@ TEST(Fetching, AwaitsAProbeUntilAnotherMemberLeads) {
   EXPECT_EQ(phase(waits), FetchPhase::kProbing);
   EXPECT_EQ(timer<ProbeOverdue>(waits)->delay, Fetching::kSilence);
   const Fetcher heard = after(waits.next, around()).next;
-  EXPECT_EQ(phase(after(heard, ProbeOverdue{})), FetchPhase::kChoosing);
+  EXPECT_EQ(phase(unanswered(heard)), FetchPhase::kChoosing);
 }
 
 TEST(Fetching, ANewPrimaryLeavesASilentSourceForAnotherMember) {
@@ -134,13 +137,31 @@ TEST(Fetching, ANewPrimaryLeavesASilentSourceForAnotherMember) {
   EXPECT_EQ(phase(after(fetching(), SourceSilent{"s", "me"})), FetchPhase::kFetching) << "not before it is told to";
 }
 
+/// Else two that are silent by turns would hold it for ever.
+TEST(Fetching, ANewPrimaryAsksNobodyTwiceThatItHasLeft) {
+  FetchOutcome out = after(catchingUp(), SourceSilent{"s", "me"});
+  EXPECT_FALSE(timer<DenialOver>(out));
+  out = after(after(out.next, FetchIsOver{}).next, around());
+  ASSERT_EQ(performed<Probe>(out)->source, "p");
+  out = after(out.next, ProbeFailed{"p", "no answer"});
+  EXPECT_FALSE(timer<DenialOver>(out));
+  out = after(after(out.next, around()).next, around());
+  EXPECT_TRUE(performed<EndCatchUp>(out));
+  const FetchOutcome later = after(after(out.next, CatchUpTo{entryAt(120), 8}).next, around());
+  EXPECT_EQ(performed<Probe>(later)->source, "s") << "in another term";
+  const FetchOutcome follows = after(after(out.next, Follow{}).next, around());
+  EXPECT_EQ(performed<Probe>(follows)->source, "s") << "as a follower";
+  const FetchOutcome stops = after(after(out.next, StopFetching{}).next, Follow{});
+  EXPECT_EQ(performed<Probe>(after(stops.next, around()))->source, "s") << "after it has led";
+}
+
 TEST(Fetching, ANewPrimaryLeadsWithoutWhatASilentSourceAloneHas) {
   Candidates known = around();
   known.members[0].applied = {};
   const FetchOutcome asked = after(after(stopped(), CatchUpTo{entryAt(120), 7}).next, known);
   EXPECT_EQ(performed<Probe>(asked)->source, "s");
   EXPECT_EQ(timer<ProbeOverdue>(asked)->delay, Fetching::kLongSilence);
-  const FetchOutcome looked = after(after(asked.next, ProbeOverdue{}).next, known);
+  const FetchOutcome looked = after(unanswered(asked.next).next, known);
   EXPECT_FALSE(performed<EndCatchUp>(looked));
   const FetchOutcome again = after(looked.next, known);
   ASSERT_TRUE(performed<EndCatchUp>(again));
