@@ -1,8 +1,10 @@
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <boost/asio/strand.hpp>
 #include <set>
 #include <stdexcept>
 #include <vector>
@@ -34,14 +36,16 @@ std::optional<bool> greetsWithTls(tcp::socket& socket) {
   unsigned char first[kFirstBytes] = {0, 0};
   boost::system::error_code error;
   const size_t n = socket.receive(asio::buffer(first), tcp::socket::message_peek, error);
-  if (!error && n < kFirstBytes) return std::nullopt;
+  if (error == asio::error::would_block || (!error && n < kFirstBytes)) return std::nullopt;
   return !error && first[0] == 0x16 && first[1] == 0x03;
 }
 
+/// What happens to the socket before it is taken happens on a strand: a wait that is given up ends on one thread while
+/// another one closes.
 class TcpArrival final : public Arrival, public std::enable_shared_from_this<TcpArrival> {
  public:
   TcpArrival(tcp::socket socket, tls::TlsMode mode, TlsContext tls)
-      : socket_(std::move(socket)), mode_(mode), tls_(std::move(tls)) {}
+      : strand_(socket.get_executor()), socket_(std::move(socket)), mode_(mode), tls_(std::move(tls)) {}
 
   Future<bool> encryption() override {
     auto promise = std::make_shared<Promise<bool>>();
@@ -51,13 +55,14 @@ class TcpArrival final : public Arrival, public std::enable_shared_from_this<Tcp
       return future;
     }
     boost::system::error_code ignored;
+    socket_.non_blocking(true, ignored);  // a look at what has come never waits for it
     socket_.set_option(asio::socket_base::receive_low_watermark(kFirstBytes), ignored);  // they may come one by one
     awaitGreeting(promise, true);
     return future;
   }
 
   void giveUp() override {
-    asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    asio::post(strand_, [self = shared_from_this()] {
       boost::system::error_code ignored;
       self->socket_.close(ignored);
     });
@@ -78,16 +83,21 @@ class TcpArrival final : public Arrival, public std::enable_shared_from_this<Tcp
  private:
   /// A first byte that came before the watermark was set may end the first wait, and no other one.
   void awaitGreeting(const std::shared_ptr<Promise<bool>>& promise, bool isFirst) {
-    const auto look = [self = shared_from_this(), promise, isFirst](const boost::system::error_code& error) {
+    auto look = [self = shared_from_this(), promise, isFirst](const boost::system::error_code& error) {
+      if (error) {
+        promise->set(false);
+        return;
+      }
       const std::optional<bool> greets = greetsWithTls(self->socket_);
-      if (!greets && isFirst && !error) return self->awaitGreeting(promise, false);
+      if (!greets && isFirst) return self->awaitGreeting(promise, false);
       boost::system::error_code ignored;
       self->socket_.set_option(asio::socket_base::receive_low_watermark(1), ignored);
       promise->set(greets.value_or(false));
     };
-    socket_.async_wait(tcp::socket::wait_read, look);
+    socket_.async_wait(tcp::socket::wait_read, asio::bind_executor(strand_, std::move(look)));
   }
 
+  asio::strand<tcp::socket::executor_type> strand_;
   tcp::socket socket_;
   const tls::TlsMode mode_;
   const TlsContext tls_;
