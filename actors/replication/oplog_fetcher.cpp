@@ -318,8 +318,11 @@ void OplogFetcher::logDenials(const Snapshot<Fetching>& now) const {
 void OplogFetcher::logEndOfCatchUp(const Snapshot<Fetching>& now) const {
   constexpr int32_t kMost = Fetching::kFruitlessLooks;
   if (now.memory.fruitless < kMost || before_.memory.fruitless == kMost || newest() >= now.document.target) return;
-  log(kLeadsWithout, bson::doc("term", now.document.term, "wanted", textOf(now.document.target), "newest",
-                               textOf(newest()), "error", why_));
+  bson::Builder about;
+  about.append("term", now.document.term).append("wanted", textOf(now.document.target));
+  about.append("newest", textOf(newest()));
+  if (!now.memory.denied.empty()) about.append("error", why_);  // else no source was asked, and it is of an earlier one
+  log(kLeadsWithout, about.finish());
 }
 
 void OplogFetcher::logChange(const Snapshot<Fetching>& now) {

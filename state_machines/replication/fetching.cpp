@@ -94,7 +94,7 @@ void deny(FetchTurn& t, Denial why) {
   t.mem.denied[t.mem.source] = why;
   if (t.doc.mission == Mission::kCatchUp) return;  // for as long as that lasts
   // Writes wait for the primary's followers: one that leads on is asked again soon (REP-006).
-  const bool leadsOn = t.mem.source == t.mem.primary && why == Denial::kFailed && t.doc.mission == Mission::kFollow;
+  const bool leadsOn = t.mem.source == t.mem.primary && why == Denial::kFailed;
   t.effects.push_back(F::after(leadsOn ? F::kRetryPause : F::denialOf(why), DenialOver{t.mem.source}));
 }
 void denyAndGoOn(FetchTurn& t, Denial why) {
