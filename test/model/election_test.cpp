@@ -7,30 +7,24 @@
 namespace troupe::model {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int64_t kTerms = 1;  // the same, ten times as slow
-#else
-constexpr int64_t kTerms = 2;
-#endif
-
 void expectClean(const Report& report) {
   EXPECT_TRUE(report.clean()) << report;
   std::printf("%s", report.text().c_str());
 }
 
 TEST(Election, ThreeMembersTwoTermsAnyLossAndDuplication) {
-  expectClean(check(elections({.members = votingMembers(3), .terms = kTerms})));
+  expectClean(check(elections({.members = votingMembers(3), .terms = kExploredTerms})));
 }
 
 TEST(Election, ThreeMembersTwoTermsOneCrashEachAllOfThemStand) {
-  expectClean(check(elections({.members = votingMembers(3), .terms = kTerms, .crashes = 1, .reduced = true})));
+  expectClean(check(elections({.members = votingMembers(3), .terms = kExploredTerms, .crashes = 1, .reduced = true})));
 }
 
 TEST(Election, TwoMembersAndAnArbiter) {
   auto members = votingMembers(3);
   members[2].arbiterOnly = true;
   members[2].priority = 0;
-  expectClean(check(elections({.members = members, .terms = kTerms, .standing = 1, .crashes = 1})));
+  expectClean(check(elections({.members = members, .terms = kExploredTerms, .standing = 1, .crashes = 1})));
 }
 
 TEST(Election, AHandoffComesToItsEndAlthoughOneMayNotStand) { expectClean(check(handoffs())); }

@@ -1,17 +1,12 @@
 #include <gtest/gtest.h>
 
 #include "test/model/explorer.hpp"
+#include "test/model/subjects/election.hpp"
 #include "test/model/subjects/reconfig.hpp"
 
 /// Changes of the config by the topology machine, explored to the end. Simplifications: subjects/reconfig.hpp.
 namespace troupe::model::reconfig {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int64_t kTerms = 1;  // the same, ten times as slow
-#else
-constexpr int64_t kTerms = 2;
-#endif
 
 const std::vector<Change> kOneBecomesThree = inTurn({{"a:1"}, {"a:1", "b:1"}, {"a:1", "b:1", "c:1"}});
 const std::vector<Change> kThreeBecomeOne = inTurn({{"a:1", "b:1", "c:1"}, {"a:1", "b:1"}, {"a:1"}});
@@ -23,19 +18,20 @@ void expectClean(const ReconfigModel& options) {
 }
 
 TEST(Reconfigs, OneMemberBecomesThree) {
-  expectClean({.changes = kOneBecomesThree, .terms = kTerms, .crashes = 1, .standing = {"a:1", "b:1"}});
+  expectClean({.changes = kOneBecomesThree, .terms = kExploredTerms, .crashes = 1, .standing = {"a:1", "b:1"}});
 }
 
 /// After the entry of its term, for which the change has to wait, the primary may commit another one by the old config
 /// until the new one counts.
 TEST(Reconfigs, OneMemberBecomesThreeAndTwoEntriesAreWrittenInATerm) {
-  expectClean({.changes = kOneBecomesThree, .terms = kTerms, .writes = 2, .standing = {"b:1"}, .hasGoal = false});
+  expectClean(
+      {.changes = kOneBecomesThree, .terms = kExploredTerms, .writes = 2, .standing = {"b:1"}, .hasGoal = false});
 }
 
 TEST(Reconfigs, ThreeMembersBecomeOne) {
   expectClean({.changes = kThreeBecomeOne, .terms = 1});
   expectClean({.changes = kThreeBecomeOne,
-               .terms = kTerms,
+               .terms = kExploredTerms,
                .isClaimed = true,
                .standing = {"a:1", "b:1", "c:1"},
                .hasGoal = false});
@@ -43,7 +39,7 @@ TEST(Reconfigs, ThreeMembersBecomeOne) {
 
 TEST(Reconfigs, ThreeMembersBecomeOneWithACrashOfEach) {
   expectClean({.changes = kThreeBecomeOne,
-               .terms = kTerms,
+               .terms = kExploredTerms,
                .crashes = 1,
                .writes = 0,
                .standing = {"a:1", "b:1"},
@@ -53,7 +49,7 @@ TEST(Reconfigs, ThreeMembersBecomeOneWithACrashOfEach) {
 /// A later primary may go another way than the one before has begun.
 TEST(Reconfigs, AnyVoterComesAndGoes) {
   expectClean({.changes = ofOneVoter({"a:1", "b:1", "c:1"}),
-               .terms = kTerms,
+               .terms = kExploredTerms,
                .versions = 3,
                .writes = 0,
                .isClaimed = true,

@@ -8,6 +8,13 @@
 
 namespace troupe::model {
 
+/// Terms that tests explore: one where a sanitizer makes each step ten times as slow.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int64_t kExploredTerms = 1;
+#else
+inline constexpr int64_t kExploredTerms = 2;
+#endif
+
 /// The elections of the topology machine, made small enough to be explored to the end. Simplifications of what may
 /// happen, by name:
 /// - Heartbeats are lost, and members count as alive: a leader is not told, and does not step down because it

@@ -300,7 +300,7 @@ bool twoMajoritiesApart(const machines::World& world) {
   });
   for (const auto* one : held)
     for (const auto* other : held)
-      if (one->configVersion() != other->configVersion() && mayElectApart(*one, *other, world)) return true;
+      if (!(*one == *other) && mayElectApart(*one, *other, world)) return true;
   return false;
 }
 

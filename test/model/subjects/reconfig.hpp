@@ -80,6 +80,11 @@ using Hosts = std::vector<NodeName>;
 ///   whom else the sender hears of.
 /// - Heartbeats that overtake each other take nothing back: the newest value counts. One of an earlier term without a
 ///   newer config is lost.
+/// - No timer of the topology machine fires: a change waits for the answer of each new member, and everybody counts as
+///   alive. Catch-up, drain and step-down are over within the step in which they begin, so rules about these phases are
+///   not exercised; among them is that a majority has voted for a node that catches up.
+/// - Only a leader remembers anything of the others.
+/// - All members vote and hold data; nothing is changed by force, and entries count once they are in the journal.
 /// - A fetch copies the whole log of a member whose end is newer, rollback included, in one step. Entries are on the
 ///   disk, and known to the topology, at once. Positions travel with heartbeats.
 struct ReconfigModel {

@@ -15,7 +15,6 @@
 #include "actors/kernel/node.hpp"
 #include "actors/transport/link_manager.hpp"
 #include "actors/transport/name_resolver.hpp"
-#include "actors/transport/network.hpp"
 #include "actors/transport/transports.hpp"
 #include "messaging/schemas/testing.capnp.h"
 
@@ -299,22 +298,6 @@ TEST_F(NamedConnectorTest, AFailureNamesEveryAddress) {
   EXPECT_EQ(refused.code(), ErrorCode::kHostUnreachable);
   EXPECT_NE(refused.reason().find("127.0.0.3:1: "), std::string::npos) << refused.reason();
   EXPECT_NE(refused.reason().find("127.0.0.2:1: "), std::string::npos) << refused.reason();
-}
-
-TEST(TcpNetwork, ListensOnEveryAddressOfAName) {
-  Node node({.name = "a:1", .threads = 1});
-  boost::asio::io_context io;
-  const uint16_t port = tcp::acceptor(io, {boost::asio::ip::address_v4::loopback(), 0}).local_endpoint().port();
-  const auto ports = transport::makeTcpNetwork()->listen(node, {"localhost", "127.0.0.1"}, port, {});
-  EXPECT_FALSE(ports.empty());
-  const auto addresses = lookUpHost("localhost");
-  ASSERT_TRUE(addresses.isOK()) << addresses.status().toString();
-  for (const auto& address : *addresses) {
-    boost::system::error_code error;
-    tcp::socket(io).connect({address, port}, error);
-    EXPECT_NE(error, boost::asio::error::connection_refused) << address.to_string();
-  }
-  EXPECT_THROW((void)transport::makeTcpNetwork()->listen(node, {"127.0.0.1"}, port, {}), std::runtime_error);
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <filesystem>
+#include <stdexcept>
 
 #include "actors/kernel/node.hpp"
+#include "actors/transport/name_resolver.hpp"
 #include "actors/transport/network.hpp"
 #include "test/unit/messaging/tls/pem_file.hpp"
 
@@ -54,6 +56,22 @@ TEST(TcpNetwork, AnArrivalThatIsGivenUpIsClosedAndKeepsNoThread) {
   }
   node.shutdown();
   std::filesystem::remove(pem);
+}
+
+TEST(TcpNetwork, ListensOnEveryAddressOfAName) {
+  Node node({.name = "a:1", .threads = 1});
+  boost::asio::io_context io;
+  const uint16_t port = tcp::acceptor(io, {boost::asio::ip::address_v4::loopback(), 0}).local_endpoint().port();
+  const auto ports = makeTcpNetwork()->listen(node, {"localhost", "127.0.0.1"}, port, {});
+  EXPECT_FALSE(ports.empty());
+  const auto addresses = link::lookUpHost("localhost");
+  ASSERT_TRUE(addresses.isOK()) << addresses.status().toString();
+  for (const auto& address : *addresses) {
+    boost::system::error_code error;
+    tcp::socket(io).connect({address, port}, error);
+    EXPECT_NE(error, boost::asio::error::connection_refused) << address.to_string();
+  }
+  EXPECT_THROW((void)makeTcpNetwork()->listen(node, {"127.0.0.1"}, port, {}), std::runtime_error);
 }
 
 }  // namespace
