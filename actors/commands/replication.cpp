@@ -30,6 +30,8 @@ using replication::ReplicaSetConfig;
 
 /// How long a command waits for the topology beyond what it allows itself.
 constexpr Duration kPatience = std::chrono::seconds(30);
+/// The topology ends a change that comes too late before nobody waits for its answer any more.
+constexpr Duration kForAnswer = std::chrono::seconds(5);
 
 Status notReplicated() { return {ErrorCode::kNoReplicationEnabled, "not running with --replSet"}; }
 Status notInitiated() { return {ErrorCode::kNotYetInitialized, "no replset config has been received"}; }
@@ -126,6 +128,14 @@ std::chrono::seconds boundedSeconds(int64_t secs) {
   return std::chrono::seconds(std::min<int64_t>(secs, std::numeric_limits<int32_t>::max()));
 }
 
+/// How long a change of the config may take: what new members have to answer, and as much again for the rest.
+Duration timeToReconfigure(Request& request, const ReplicaSetConfig& next) {
+  const Duration longest = boundedSeconds(next.settings.heartbeatTimeoutSecs) + kPatience;
+  const auto deadline = request.operation().deadline();
+  if (!deadline) return longest;
+  return std::clamp<Duration>(*deadline - request.server().node.environment().now(), Millis(1), longest);
+}
+
 /// Without what it needs, every write that names no concern would fail. A default that the present config cannot
 /// satisfy either loses nothing: members that it needs may have to come back one by one.
 Status checkSatisfies(const storage::WriteConcern& byDefault, const ReplicaSetConfig& present,
@@ -166,9 +176,10 @@ Task<Status> reconfigure(Request& request) {
   if (view->config()) keepsDefault = checkKeepsWriteDefault(request.server(), *view->config(), config);
   if (!force && view->isWritable()) TROUPE_CO_TRY(keepsDefault);  // another node than the primary says so
   const auto jump = static_cast<int64_t>(10'000 + request.server().node.environment().random() % 90'000);
-  const auto forNewMembers = boundedSeconds(config.settings.heartbeatTimeoutSecs);
-  replication::Reconfig command{std::move(config), force, jump, request.server().membership->self()};
-  const Status installed = co_await askTopology(request, std::move(command), forNewMembers + kPatience);
+  const Duration patience = timeToReconfigure(request, config);
+  replication::Reconfig command{std::move(config), force, jump, request.server().membership->self(),
+                                std::chrono::ceil<Millis>(patience)};
+  const Status installed = co_await askTopology(request, std::move(command), patience + kForAnswer);
   if (force && installed.isOK() && !keepsDefault.isOK())
     request.server().log.warning(log::Component::kReplication, 21287, "replSetReconfig",
                                  "A config that was forced does not suit the default write concern",

@@ -99,6 +99,8 @@ Task<Status> cloneData(std::shared_ptr<SyncAttempt> attempt) {
     parts.status->addDatabase(name, row.asDocument()["sizeOnDisk"].toInt64());
     databases.push_back(name);
   }
+  // With it come users: from then on an operator may log in and watch the rest.
+  std::ranges::stable_partition(databases, [](const std::string& name) { return name == "admin"; });
   for (const std::string& database : databases) {
     if (parts.beforeStep) parts.beforeStep();
     TROUPE_CO_TRY(co_await cloneCollections(attempt, database));

@@ -196,7 +196,8 @@ Task<InitialSyncer::Done> InitialSyncer::perform(Action action) {
   if (outcome.isOK()) co_return outcome;
   if (attempt && attempt->isAbandoned()) co_return std::optional<Event>();
   const std::string why = outcome.status().toString();
-  note("The initial sync cannot go on", bson::doc("syncSource", snapshot().memory.source, "error", why));
+  parts_.log->warning(kSyncComponent, 21164, kSyncContext, "An attempt of the initial sync has failed",
+                      bson::doc("syncSource", snapshot().memory.source, "error", why));
   co_return std::optional<Event>(AttemptFailed{why});
 }
 

@@ -77,9 +77,15 @@ void RollbackActor::onStop(const Status& reason) {
   const bool endsAnyway =
       reason == ErrorCode::kInterruptedAtShutdown || (parts_.isShuttingDown && parts_.isShuttingDown());
   if (hasEntered && !endsAnyway)
-    parts_.fail(reason.isOK() ? Status(ErrorCode::kInterrupted, "the rollback was stopped half way") : reason);
+    fail(reason.isOK() ? Status(ErrorCode::kInterrupted, "the rollback was stopped half way") : reason);
   letGo();
   locks_.reset();
+}
+
+void RollbackActor::fail(const Status& why) const {
+  parts_.log->error(kLogComponent, 21131, kContext, "The rollback cannot be ended: this node ends",
+                    bson::doc("reason", why.reason()));
+  parts_.fail(why);
 }
 
 bson::Document RollbackActor::describe() const {
@@ -96,9 +102,7 @@ Task<StatusWith<std::optional<RollbackActor::Event>>> RollbackActor::perform(Act
     co_return std::optional<Event>();
   }
   if (const auto* end = std::get_if<GiveUp>(&action)) {
-    parts_.log->error(kLogComponent, 21131, kContext, "The rollback cannot be ended: this node ends",
-                      bson::doc("reason", end->why));
-    parts_.fail(Status(ErrorCode::kManualInterventionRequired, end->why));
+    fail(Status(ErrorCode::kManualInterventionRequired, end->why));
     co_return std::optional<Event>();
   }
   const bool isHarmless =

@@ -117,6 +117,7 @@ class RollbackActor final : public machines::MachineHost<Rollback> {
   Task<Status> acquire(storage::ResourceId resource);
   Task<void> untilBackgroundPauses();
   void letGo();
+  void fail(const Status& why) const;
 
   const RollbackParts parts_;
   storage::OperationServices alone_;  ///< for work under the exclusive global lock: pool only

@@ -28,10 +28,11 @@ bool isElectableIn(const ReplicaSetConfig& config, const NodeName& host) {
   return member && member->isElectable();
 }
 
-/// From now on this config holds; the others are told at once.
+/// From now on this config holds; the others are told at once. Entries that are counted by a config with the same
+/// members are counted by this one.
 void install(Turn& t, ReplicaSetConfig config) {
+  if (!t.hasConfig() || t.config().members != config.members) t.mem.inUseFrom.reset();
   t.doc.config = std::move(config);
-  t.mem.inUseFrom.reset();
   rebuildViews(t);
   t.perform(InstallConfig{t.config()});
   t.why = t.self() ? fmt::format("config version {} was installed", t.config().version)
@@ -43,6 +44,26 @@ void install(Turn& t, ReplicaSetConfig config) {
   sendHeartbeats(t);
 }
 
+bool holdsData(const MemberConfig& member) { return member.isVoter() && !member.arbiterOnly; }
+
+/// The voters with data that have no entry of this term as new as that one.
+std::vector<NodeName> votersBehind(const Turn& t, const OpTime& from) {
+  const bool durably = t.config().writeConcernMajorityJournalDefault;
+  const auto holds = [&](const OpTime& applied, const OpTime& durable) {
+    const OpTime& reached = durably ? durable : applied;
+    return reached.term == t.mem.term && reached >= from;
+  };
+  std::vector<NodeName> behind;
+  for (const MemberConfig& member : t.config().members) {
+    if (!holdsData(member)) continue;
+    const MemberView* const v = t.view(member.host);
+    const bool isUp =
+        v ? holds(v->applied, v->durable) : member.host == t.doc.self && holds(t.mem.applied, t.mem.durable);
+    if (!isUp) behind.push_back(member.host);
+  }
+  return behind;
+}
+
 /// What was committed under earlier configs is on a majority of the present one, so that also a config after
 /// next, whose majorities need not meet those of the one before, elects nobody without it. An entry of this term that
 /// is as new as what this primary had when entries began to be counted by the present config stands for all that: while
@@ -51,18 +72,19 @@ void install(Turn& t, ReplicaSetConfig config) {
 bool majorityHoldsData(const Turn& t) {
   if (!t.mem.inUseFrom) return false;
   if (*t.mem.inUseFrom == OpTime{}) return true;
-  const bool durably = t.config().writeConcernMajorityJournalDefault;
-  const auto holds = [&](const OpTime& applied, const OpTime& durable) {
-    const OpTime& reached = durably ? durable : applied;
-    return reached.term == t.mem.term && reached >= *t.mem.inUseFrom;
-  };
-  int32_t holders = 0;
+  const auto voters = std::ranges::count_if(t.config().members, holdsData);
+  return voters - std::ssize(votersBehind(t, *t.mem.inUseFrom)) >= t.config().writeMajority();
+}
+
+/// Of the voters, those that are not known to hold the present config.
+std::vector<NodeName> votersWithoutConfig(const Turn& t) {
+  std::vector<NodeName> without;
   for (const MemberConfig& member : t.config().members) {
-    if (!member.isVoter() || member.arbiterOnly) continue;
-    const MemberView* const v = member.host == t.doc.self ? nullptr : t.view(member.host);
-    if (member.host == t.doc.self ? holds(t.mem.applied, t.mem.durable) : v && holds(v->applied, v->durable)) ++holders;
+    const MemberView* const v = t.view(member.host);
+    if (member.isVoter() && v && !(v->isAlive() && v->config == t.config().configVersion()))
+      without.push_back(member.host);
   }
-  return holders >= t.config().writeMajority();
+  return without;
 }
 
 Status notNamed(const NodeName& self) {
@@ -124,6 +146,28 @@ void endAsking(Turn& t) {
   if (!isAsking(t)) return;
   t.mem.awaited.clear();
   t.cancel(MembersDeadline{});
+}
+
+/// The change has ended: answers its command.
+void concludeChange(Turn& t, Status outcome) {
+  endAsking(t);
+  t.mem.change.reset();
+  t.cancel(ReconfigDeadline{});
+  t.conclude(OpenCommand::kReconfig, std::move(outcome));
+}
+
+/// Why a change that waits for the present config does not come.
+std::string whyNotClaimed(const Turn& t) {
+  if (!majorityHoldsConfig(t))
+    return fmt::format(
+        "a majority of the voters has to have the present config, version {} of term {}; these have not: {}",
+        t.config().version, t.config().term, fmt::join(votersWithoutConfig(t), ", "));
+  if (!t.mem.inUseFrom) return "the present config is not in use yet";
+  const OpTime& from = *t.mem.inUseFrom;
+  return fmt::format(
+      "a majority of the voters with data has to have an entry of term {} as new as Timestamp({}, {}); these have not: "
+      "{}",
+      t.mem.term, from.timestamp.seconds, from.timestamp.increment, fmt::join(votersBehind(t, from), ", "));
 }
 
 /// One whose process has just died is still alive to those that have heard of it within the election timeout.
@@ -253,10 +297,23 @@ void onInitiateDeadline(Turn& t, const MembersDeadline&) {
 void onOwnData(Turn& t, const OwnData& report) { t.mem.ownData = report.held && !t.hasConfig(); }
 
 void abandonChange(Turn& t, ErrorCode code, std::string why) {
+  if (t.mem.change) concludeChange(t, Status(code, std::move(why)));
+}
+
+void onReconfigDeadline(Turn& t, const ReconfigDeadline&) {
   if (!t.mem.change) return;
-  endAsking(t);
-  t.mem.change.reset();
-  t.conclude(OpenCommand::kReconfig, Status(code, std::move(why)));
+  if (isAsking(t))
+    return abandonChange(
+        t, ErrorCode::kExceededTimeLimit,
+        fmt::format("nothing was changed: these members did not answer in time: {}", fmt::join(t.mem.awaited, ", ")));
+  if (t.mem.change->stage == Stage::kClaiming)
+    return abandonChange(t, ErrorCode::kCurrentConfigNotCommittedYet,
+                         "nothing was changed: " + whyNotClaimed(t) +
+                             ". Bring one of them back, or use force: true, which may lose what only they have");
+  abandonChange(t, ErrorCode::kExceededTimeLimit,
+                fmt::format("the new config, version {}, is installed here, and not on a majority of the voters yet; "
+                            "these take it as soon as they are reached: {}",
+                            t.config().version, fmt::join(votersWithoutConfig(t), ", ")));
 }
 
 /// The present config is none of theirs, and they are not to fetch it: one without a version says so.
@@ -295,6 +352,7 @@ void onReconfig(Turn& t, const Reconfig& command) {
   t.answering = OpenCommand::kReconfig;
   next.term = t.mem.term;
   t.mem.change = ConfigChange{Stage::kAsking, std::move(next)};
+  if (command.patience > Millis(0)) t.arm(command.patience, ReconfigDeadline{});
   for (const MemberConfig& member : t.mem.change->next.members)
     if (!t.config().has(member.host)) t.mem.awaited.insert(member.host);
   if (t.mem.awaited.empty()) {
@@ -311,8 +369,7 @@ void proceedWithReconfig(Turn& t) {
     install(t, t.mem.change->next);
   }
   if (t.mem.change && t.mem.change->stage == Stage::kSpreading && majorityHoldsConfig(t)) {
-    t.mem.change.reset();
-    t.conclude(OpenCommand::kReconfig, Status::OK());
+    concludeChange(t, Status::OK());
   }
 }
 
@@ -322,7 +379,7 @@ void putInUse(Turn& t) {
 
 void onConfigInUse(Turn& t, const ConfigInUse& report) {
   if (!t.isLeading() || report.config != t.config().configVersion()) return;
-  t.mem.inUseFrom = std::max(t.mem.inUseFrom.value_or(OpTime{}), report.newest);
+  if (!t.mem.inUseFrom) t.mem.inUseFrom = report.newest;
   proceedWithReconfig(t);
 }
 

@@ -29,11 +29,15 @@ void askNewMembers(Turn& t);
 void onNewMember(Turn& t, const NodeName& host, const Status& refusal);
 /// They have had their time.
 void onNewMembersDeadline(Turn& t, const MembersDeadline&);
+/// The change has had its time: it is taken back, if it is not installed yet, and its command hears what it lacks.
+void onReconfigDeadline(Turn& t, const ReconfigDeadline&);
 /// The change that is under way, if there is one, has ended without success: answers its command.
 void abandonChange(Turn& t, ErrorCode code, std::string why);
 /// Goes on with a change that waits for a majority.
 void proceedWithReconfig(Turn& t);
 /// Asks the data layer to count by the present config, unless it has said that it does: an answer is lost with a phase.
+/// A primary asks as soon as it takes writes: what a change waits for is then what came before its term, and not what
+/// clients have written since, which a member that has gone does not have.
 void putInUse(Turn& t);
 void onConfigInUse(Turn& t, const ConfigInUse& report);
 

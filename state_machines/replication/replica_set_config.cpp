@@ -280,7 +280,10 @@ Status checkSuccessor(const ReplicaSetConfig& present, const ReplicaSetConfig& n
       return incompatible(fmt::format("buildIndexes of {} must not change", m.host));
   }
   if (!force && votersOnlyIn(next, present) + votersOnlyIn(present, next) > 1)
-    return invalid("without force, only one voting member may be added or removed at a time");
+    return invalid(
+        "without force, only one voting member may be added or removed at a time, and one of another host is another "
+        "member: to rename a host, take its vote and its priority away first (votes: 0, priority: 0), then rename it, "
+        "then give it its vote back");
   return Status::OK();
 }
 

@@ -131,7 +131,7 @@ void onStepDownDeadline(Turn& t, const StepDownDeadline&) {
   t.mem.phase = Phase::kPrimary;
   t.why = "no electable secondary has caught up; still primary";
   t.perform(AcceptWrites{t.mem.term});
-  if (t.mem.change) putInUse(t);
+  putInUse(t);
   t.conclude(OpenCommand::kStepDown, Status(ErrorCode::kExceededTimeLimit,
                                             "no electable secondaries caught up in time; still primary. "
                                             "Use force: true to step down nevertheless"));

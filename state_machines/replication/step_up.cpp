@@ -99,6 +99,7 @@ void onDrainDone(Turn& t, const DrainDone& report) {
   t.why = "ready for writes";
   t.mem.phase = Phase::kPrimary;
   t.perform(AcceptWrites{t.mem.term});
+  putInUse(t);
 }
 
 }  // namespace troupe::replication

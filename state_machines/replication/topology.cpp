@@ -68,6 +68,7 @@ void addConfigRules(Table& table) {
   table.in<Initiate>({kStartup}, {kInitiating, kFollower}, onInitiate)
       .in<MembersDeadline>({kInitiating}, {kStartup}, onInitiateDeadline)
       .in<MembersDeadline>({kPrimary, kSteppingDown}, {}, onNewMembersDeadline)
+      .in<ReconfigDeadline>({kPrimary, kSteppingDown}, {}, onReconfigDeadline)
       .elsewhere<Initiate>(onInitiate);
   table.in<Reconfig>({kRemoved}, {kFollower, kArbiter}, onReconfig)
       .in<Reconfig>({kArbiter, kFollower}, {kRemoved}, onReconfig)

@@ -178,7 +178,8 @@ struct Topology : machines::Machine<Topology> {
   using Event =
       std::variant<HeartbeatRequest, HeartbeatReply, VoteRequest, VoteReply, StepUpRequest, StepUpRefusal,  // messages
                    ElectionTimeout, HeartbeatDue, LivenessTimeout, PriorityTakeoverDue, CatchUpTakeoverDue,
-                   CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, MembersDeadline,      // timers
+                   CatchUpRoundOver, CatchUpTimeout, StepDownDeadline, FreezeOver, MembersDeadline,
+                   ReconfigDeadline,                                                                     // timers
                    Initiate, Reconfig, StepDown, StepUp, Freeze, Maintenance, RollingBack, CopyingData,  // commands
                    OwnData, AppliedAdvanced, MemberAdvanced, MembersHeard, Elected, WritesEnded, CatchUpDone, DrainDone,
                    ConfigInUse, Unreachable, TermHeard>;  // reports

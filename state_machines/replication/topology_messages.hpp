@@ -131,6 +131,8 @@ struct StepDownDeadline {};
 struct FreezeOver {};
 /// Members that were asked about a first config, or about the next one, had to answer by now.
 struct MembersDeadline {};
+/// A change of the config had to be over by now.
+struct ReconfigDeadline {};
 
 // Commands of operators. Each is answered once: by `Reply{Done}` or `Refuse` in the same step, or later by the action
 // `Conclude`.
@@ -147,6 +149,7 @@ struct Reconfig {
   bool force = false;
   int64_t versionJump = 10'000;  ///< drawn for a forced one, so that no two of them get the same version
   NodeName self = {};            ///< this node's name at present: a copy of a member may have been given another one
+  Millis patience{};             ///< how long one without force may take; zero: as long as it takes
 };
 /// replSetStepDown.
 struct StepDown {
@@ -310,8 +313,9 @@ TROUPE_DESCRIBE(troupe::replication::CatchUpTimeout, 0)
 TROUPE_DESCRIBE(troupe::replication::StepDownDeadline, 0)
 TROUPE_DESCRIBE(troupe::replication::FreezeOver, 0)
 TROUPE_DESCRIBE(troupe::replication::MembersDeadline, 0)
+TROUPE_DESCRIBE(troupe::replication::ReconfigDeadline, 0)
 TROUPE_DESCRIBE(troupe::replication::Initiate, 0, config, self, replicaSetId)
-TROUPE_DESCRIBE(troupe::replication::Reconfig, 0, config, force, versionJump, self)
+TROUPE_DESCRIBE(troupe::replication::Reconfig, 0, config, force, versionJump, self, patience)
 TROUPE_DESCRIBE(troupe::replication::StepDown, 0, force, stepDownPeriod, catchUpPeriod, handoff)
 TROUPE_DESCRIBE(troupe::replication::StepUp, 0, skipDryRun)
 TROUPE_DESCRIBE(troupe::replication::Freeze, 0, period)

@@ -15,7 +15,9 @@ namespace {
 std::string nameOf(const LoggedOperation& operation) { return std::string(operation.ns); }
 
 Status unlikeTheLog(ErrorCode code, const LoggedOperation& operation, const std::string& finding) {
-  return {code, "the data of this node are not those of the log: " + finding + " in " + nameOf(operation)};
+  return {code,
+          "the data of this node are not those of the log: " + finding + " in " + nameOf(operation) +
+              ". Save its data directory, empty it and start it again: it then copies the data of another member"};
 }
 
 /// The `_id` that an update or a removal names.

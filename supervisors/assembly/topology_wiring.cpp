@@ -76,7 +76,10 @@ void logRemoval(server::ServerContext& server, bool& removed, const replication:
 void logReach(server::ServerContext& server, const replication::NodeName& host, bool isUp) {
   if (isUp)
     return server.log.info(Component::kReplication, 21285, "topology", "A member is up", bson::doc("host", host));
-  server.log.warning(Component::kReplication, 21284, "topology", "A member is down", bson::doc("host", host));
+  bson::Builder attributes;
+  attributes.append("host", host);
+  if (const std::string why = link::linkError(server.node, host); !why.empty()) attributes.append("error", why);
+  server.log.warning(Component::kReplication, 21284, "topology", "A member is down", attributes.finish());
 }
 
 void logConfig(server::ServerContext& server, const std::optional<replication::ReplicaSetConfig>& before,

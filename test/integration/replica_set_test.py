@@ -4,6 +4,7 @@ import time
 import unittest
 
 import pymongo.errors
+from pymongo import WriteConcern
 
 from replica_set_support import ELECTION_TIMEOUT_MS, Member, Set, client_of
 from support import SLOWNESS, eventually
@@ -78,6 +79,25 @@ class Elections(unittest.TestCase):
         with Set(1) as group:
             group.members[0].command("replSetInitiate")
             self.assertEqual(group.primary(10).hello()["hosts"], [group.members[0].name])
+
+    def test_a_dead_member_beside_an_arbiter_loses_its_vote(self):  # what lag of the commit point is mended with
+        with Set(3, m2={"arbiterOnly": True}) as group:
+            group.initiate()
+            group.have_data()
+            primary = group.settled()
+            dead = next(m for m in group.others(primary) if not m.hello().get("arbiterOnly"))
+            with primary.client() as client:
+                client.app.items.with_options(write_concern=WriteConcern("majority")).insert_one({"_id": 1})
+                dead.kill()
+                client.app.items.with_options(write_concern=WriteConcern(1)).insert_many({"_id": i} for i in range(2, 50))
+
+                def takes_its_vote(config):
+                    member = next(m for m in config["members"] if m["host"] == dead.name)
+                    member["votes"], member["priority"] = 0, 0
+                self.assertTrue(eventually(lambda: primary.view_of(dead)["health"] == 0))
+                group.reconfigure(takes_its_vote, primary)
+                majority = client.app.items.with_options(write_concern=WriteConcern("majority", wtimeout=10_000))
+                majority.insert_one({"_id": 50})
 
     def test_an_arbiter_votes_and_never_leads(self):
         with Set(3, m2={"arbiterOnly": True}) as group:

@@ -23,7 +23,8 @@ class CommandSource final : public RemoteMembers {
   int32_t batchSize = 3;        ///< documents of a batch
   std::deque<Status> failures;  ///< of the next commands and batches that `hits`, in their order
   std::function<bool(bson::View command)> hits = [](bson::View) { return true; };
-  std::vector<std::string> asked;  ///< the names of the commands
+  std::vector<std::string> asked;   ///< the names of the commands
+  std::vector<std::string> listed;  ///< the databases whose collections were asked for
   std::function<void(bson::View command)> before;
 
   void askedBy(Node& asker) { asker_ = &asker; }
@@ -48,6 +49,7 @@ class CommandSource final : public RemoteMembers {
 
   StatusWith<bson::Document> runThere(const std::string& database, const bson::Document& command, bson::View about) {
     asked.emplace_back(command.view().first().name());
+    if (asked.back() == "listCollections") listed.push_back(database);
     if (before) before(about);
     if (!failures.empty() && hits(about)) {
       const Status failure = failures.front();

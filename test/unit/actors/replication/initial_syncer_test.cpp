@@ -39,6 +39,15 @@ TEST_F(InitialSyncerTest, HasNoTimeOfItsDataBeforeTheEnd) {  // CKP-003
   expectTheSame();
 }
 
+/// Until it has users, nobody can ask the member how far it is.
+TEST_F(InitialSyncerTest, CopiesUsersFirst) {
+  onSource(R"({"insert": "orders", "documents": [{"_id": 1}]})", "Shop");
+  onSource(R"({"insert": "of2024", "documents": [{"_id": 1}]})", "2024");
+  begin();
+  finish();
+  EXPECT_THAT(members->listed, ElementsAre("admin", "2024", "Shop", "config"));
+}
+
 /// Everything that clients do to data, one thing a step.
 const std::vector<std::string>& clientsWork() {
   static const std::vector<std::string> work{

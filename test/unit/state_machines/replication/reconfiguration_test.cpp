@@ -156,7 +156,9 @@ TEST(Reconfig, WaitsUntilWhatWasCommittedIsOnAMajorityOfThePresentConfig) {
     member.memory.durable = durable;
     return shown(member, "a:1");
   };
-  Outcome out = when(primary, Reconfig{nextOf(config)});
+  ReplicaSetConfig next = nextOf(config);
+  next.members[2].priority = 0;
+  Outcome out = when(primary, Reconfig{next});
   out = when(out.next, has("b:1", opTime(3, 14)));
   EXPECT_EQ(stageOf(out), ConfigChange::Stage::kClaiming) << "what it had applied when that config came into use";
   out = when(out.next, has("c:1", opTime(2, 99)));
