@@ -42,6 +42,7 @@ void Checkpointer::look() {
   if (!status.isOK()) {
     // To start anew would forget who asked for it, and when it was due. The engine itself ends a process that it must.
     ++failed_;
+    failures_->fetch_add(1, std::memory_order_relaxed);
     policy_.failed(environment().now());
     log_->warning(log::Component::kStorage, 7003005, "checkpointer", "A checkpoint failed and will be tried again soon",
                   bson::doc("error", status.reason()));

@@ -20,14 +20,16 @@ struct CheckpointNow {};
 /// Blocks in the disk, so it runs on its own thread.
 class Checkpointer final : public Actor {
  public:
-  /// All outlive it. `gate`: null on a node that stands alone.
+  /// All outlive it. `failures` counts those of every life; `gate`: null on a node that stands alone.
   Checkpointer(storage::Engine* engine, storage::Catalog* catalog, const storage::DurabilityTracker* tracker,
-               const std::atomic<int64_t>* periodSeconds, log::Log* log, storage::BackgroundGate* gate = nullptr)
+               const std::atomic<int64_t>* periodSeconds, log::Log* log, std::atomic<int64_t>* failures,
+               storage::BackgroundGate* gate = nullptr)
       : engine_(engine),
         catalog_(catalog),
         tracker_(tracker),
         periodSeconds_(periodSeconds),
         log_(log),
+        failures_(failures),
         gate_(gate),
         policy_(std::chrono::seconds(*periodSeconds), {}) {}
 
@@ -43,6 +45,7 @@ class Checkpointer final : public Actor {
   const storage::DurabilityTracker* tracker_;
   const std::atomic<int64_t>* periodSeconds_;
   log::Log* log_;
+  std::atomic<int64_t>* const failures_;
   storage::BackgroundGate* const gate_;
   storage::CheckpointPolicy policy_;
   storage::DurabilityTicket covered_ = 0;  ///< commits the last checkpoint holds

@@ -65,7 +65,8 @@ struct ServerCounters {
   std::atomic<int64_t> bytesIn{0}, bytesOut{0}, requests{0};
   std::atomic<int64_t> userAsserts{0};
   std::atomic<int64_t> scrubCycles{0}, scrubbedTables{0}, scrubbedBytes{0};
-  std::atomic<int64_t> scrubbedDamagedTables{0};                  ///< whose last check found damage
+  std::atomic<int64_t> scrubbedDamagedTables{0};  ///< whose last check found damage
+  std::atomic<int64_t> failedCheckpoints{0};
   std::atomic<int64_t> retriedCommands{0}, retriedStatements{0};  ///< of retryable writes
   std::atomic<int64_t> ttlPasses{0}, ttlSubPasses{0}, ttlDeletedDocuments{0};
 };

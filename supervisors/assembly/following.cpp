@@ -171,7 +171,7 @@ replication::OplogApplier::Parts wireApplier(server::ServerContext& server, Foll
   parts.fail = [&server, failed = std::move(failed)](const Status& why) {
     server.log.error(Component::kReplication, 21240, "applier", "The log of another member cannot be applied",
                      bson::doc("error", why.toString()));
-    failed(why);
+    failed(endOfMisfitData(why));
   };
   parts.roomFor = [&server](size_t bytes) { return server.disk.roomForReplicated(bytes); };
   parts.delay = [&server] { return replication::applyDelayOf(*server.membership->view()); };

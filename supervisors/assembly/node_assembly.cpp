@@ -239,7 +239,7 @@ Status NodeAssembly::Parts::openOplog() {
     } else {
       TROUPE_TRY(cutBehindHoles(*catalog, *oplog, endOfLog->get(), *storageSessions, log));
       TROUPE_ASSIGN(found, findData(*catalog, *oplog, *storageSessions));
-      TROUPE_TRY(replayOplog());
+      if (const Status replayed = replayOplog(); !replayed.isOK()) return endOfMisfitData(replayed);
     }
     TROUPE_TRY(endOfLog->set(replicated->visibility.get()));  // before any write may leave a hole behind
   }

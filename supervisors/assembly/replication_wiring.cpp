@@ -158,6 +158,20 @@ Status cutBehindHoles(storage::Catalog& catalog, storage::OplogStore& oplog, bso
   return oplog.cutAfter(operation.recoveryUnit(), end);
 }
 
+Status endOfMisfitData(const Status& failure) {
+  switch (failure.code()) {
+    case ErrorCode::kInternalError:
+    case ErrorCode::kOutOfDiskSpace:
+    case ErrorCode::kTooManyFilesOpen:
+    case ErrorCode::kExceededMemoryLimit:
+    case ErrorCode::kObjectIsBusy:
+    case ErrorCode::kInterrupted:
+    case ErrorCode::kInterruptedAtShutdown:
+    case ErrorCode::kInterruptedDueToReplStateChange: return failure;
+    default: return {ErrorCode::kManualInterventionRequired, failure.reason()};
+  }
+}
+
 Status noteLostEnd(storage::Catalog& catalog, bson::Timestamp endOfLog, storage::SessionPool& sessions, log::Log& log) {
   if (endOfLog == bson::Timestamp{}) return Status::OK();
   TROUPE_ASSIGN(const int64_t id, storage::raiseRollbackId(catalog, {.sessions = sessions}));

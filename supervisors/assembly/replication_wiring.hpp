@@ -55,6 +55,11 @@ StatusWith<std::unique_ptr<storage::UnloggedChanges>> guardLeftData(storage::Eng
 Status cutBehindHoles(storage::Catalog& catalog, storage::OplogStore& oplog, bson::Timestamp end,
                       storage::SessionPool& sessions, log::Log& log);
 
+/// The failure to carry out entries of the log, as the reason for which the node ends: ManualInterventionRequired where
+/// another start would meet it again, since the data of this node are not those of the log. What passes is left as it
+/// is: a lack of the machine (space, files, memory), a failure of the engine, a batch that was cut off.
+Status endOfMisfitData(const Status& failure);
+
 /// Before that: where the last life was not stopped in order (`endOfLog`, the truncate-after point, is not zero),
 /// entries that others have read may be missing in this log. The rollback id moves, durably (RBK-005).
 Status noteLostEnd(storage::Catalog& catalog, bson::Timestamp endOfLog, storage::SessionPool& sessions, log::Log& log);

@@ -33,11 +33,12 @@ int serve(Options options, Extension extension) {
   const bool repair = options.repair;
   Server server(std::move(options), std::move(extension));
   Status status = repair ? server.repair() : server.start();
+  const FailedWhile when = status.isOK() ? FailedWhile::kRunning : FailedWhile::kStarting;
   if (!status.isOK()) server.logFailure(status);
   if (status.isOK() && !repair) status = server.waitForStop();
   server.stop();
   if (!status.isOK()) std::cerr << "trouped: " << status.reason() << "\n";
-  return status.isOK() ? 0 : exitCodeFor(status);
+  return status.isOK() ? 0 : exitCodeFor(status, when);
 }
 
 }  // namespace

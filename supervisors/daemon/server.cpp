@@ -269,7 +269,7 @@ void Server::logFailure(const Status& reason) {
   const auto put = [&](log::Log& log) {
     log.error(Component::kControl, 20575, "main", p.options.repair ? "The repair failed" : "The start failed",
               bson::doc("error", reason.reason(), "codeName", errorName(reason.code()), "exitCode",
-                        static_cast<int32_t>(exitCodeFor(reason))));
+                        static_cast<int32_t>(exitCodeFor(reason, FailedWhile::kStarting))));
   };
   if (p.node) return put(p.node->log());
   if (p.options.logPath.empty() || !checkLogFile(p.options).isOK()) return;
@@ -322,13 +322,16 @@ void blockSignals() {
   signal(SIGPIPE, SIG_IGN);
 }
 
-int exitCodeFor(const Status& status) {
+int exitCodeFor(const Status& status, FailedWhile when) {
+  constexpr int kOptions = 2, kFormat = 62, kNeedsOperator = 65, kOther = 100;
   switch (status.code()) {
     case ErrorCode::kBadValue:
     case ErrorCode::kInvalidOptions:
-    case ErrorCode::kFailedToParse: return 2;
-    case ErrorCode::kUnsupportedFormat: return 62;
-    default: return 100;
+    case ErrorCode::kFailedToParse: return when == FailedWhile::kStarting ? kOptions : kOther;
+    case ErrorCode::kUnsupportedFormat: return when == FailedWhile::kStarting ? kFormat : kOther;
+    // Of the node's data: every other start would meet the same.
+    case ErrorCode::kManualInterventionRequired: return kNeedsOperator;
+    default: return kOther;
   }
 }
 

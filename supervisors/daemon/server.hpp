@@ -39,7 +39,10 @@ class Server {
 /// is ignored. Call first in main.
 void blockSignals();
 
-/// The process exit code for a failure to start, as operators' scripts know them.
-int exitCodeFor(const Status& status);
+/// Whether the server was being started (or its directory repaired) when it failed, or had started.
+enum class FailedWhile { kStarting, kRunning };
+/// The process exit code for a failure, as operators' scripts and the unit of the service (RestartPreventExitStatus)
+/// know them; docs/operators/running.md lists them. Of a server that had started no option is to blame.
+int exitCodeFor(const Status& status, FailedWhile when);
 
 }  // namespace troupe::supervisors

@@ -68,6 +68,8 @@ void addOperations(MetricSet& m, const server::ServerContext& server) {
             static_cast<double>(c.scrubbedBytes.load()));
   m.gauge("troupe_scrub_damaged_tables", "tables in which the scrubber's last check found damage",
           static_cast<double>(c.scrubbedDamagedTables.load()));
+  m.counter("troupe_checkpoints_failed_total", "checkpoints that failed, and were to be tried again",
+            static_cast<double>(c.failedCheckpoints.load()));
   m.counter("troupe_command_errors_total", "requests answered with an error",
             static_cast<double>(c.userAsserts.load()));
   m.counter("troupe_write_conflicts_total", "writes tried again after a conflict",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "actors/replication/flow_control_state.hpp"
 #include "actors/replication/member_figures.hpp"
@@ -9,6 +10,8 @@
 #include "actors/replication/replication_progress.hpp"
 #include "actors/replication/source_candidates.hpp"
 #include "actors/server/server_context.hpp"
+#include "storage/operation/operation_context.hpp"
+#include "storage/oplog/replicated_writes.hpp"
 
 namespace troupe::supervisors {
 
@@ -117,7 +120,23 @@ void addFlowControl(MetricSet& m, server::ServerContext& server, const MetricSet
           last.sustainerRate, set);
 }
 
-void addLog(MetricSet& m, const storage::OplogStore& oplog, const MetricSet::Labels& set) {
+/// Seconds between the oldest and the newest entry of the own log. None while a rollback has storage down.
+std::optional<double> logWindow(server::ServerContext& server) {
+  const auto pass = storage::BackgroundGate::enter(&server.operations.replicated->background);
+  if (!pass) return std::nullopt;
+  storage::OperationContext reading({.sessions = server.storageSessions});
+  const auto oldest = server.oplog->oldest(reading.recoveryUnit());
+  const auto newest = server.oplog->newest(reading.recoveryUnit());
+  if (!oldest.isOK() || !newest.isOK() || !*oldest || !*newest) return std::nullopt;
+  const auto seconds = [](bson::Timestamp time) { return static_cast<double>(time.seconds); };
+  return std::max(0.0, seconds(**newest) - seconds(**oldest));
+}
+
+void addLog(MetricSet& m, server::ServerContext& server, const MetricSet::Labels& set) {
+  const storage::OplogStore& oplog = *server.oplog;
+  if (const auto window = logWindow(server))
+    m.gauge("troupe_replica_log_window_seconds",
+            "time that this member's log reaches back: one that lags by more cannot catch up from it", *window, set);
   m.gauge("troupe_replica_log_bytes", "size of the log's entries", static_cast<double>(oplog.bytes()), set);
   m.counter("troupe_replica_log_entries_total", "entries added to the log, by this member or from others",
             static_cast<double>(oplog.added()), set);
@@ -133,7 +152,7 @@ void addReplicationMetrics(MetricSet& metrics, server::ServerContext& server) {
     addRollbacks(metrics, server.following->rolledBack.get(), set);
   }
   addFlowControl(metrics, server, set);
-  addLog(metrics, *server.oplog, set);
+  addLog(metrics, server, set);
 }
 
 }  // namespace troupe::supervisors

@@ -86,7 +86,8 @@ Tree dataNodeTree(const TreeParts& parts) {
                                 JournalFlusher::MemberLog{s->operations.replicated, parts.endOfLog, s->progress})
           .onOwnThread(),
       permanent<Checkpointer>("checkpointer", engine, catalog, &std::as_const(s->durability),
-                              &std::as_const(s->parameters.syncPeriodSeconds), &s->log, gate)
+                              &std::as_const(s->parameters.syncPeriodSeconds), &s->log, &s->counters.failedCheckpoints,
+                              gate)
           .onOwnThread(),
       permanent<IdentReaper>("ident-reaper", catalog, &s->log, s->node.address(kCheckpointerPath), gate).onOwnThread(),
       permanent<DiskWatch>("disk-watch", &s->disk, s->node.address(kCheckpointerPath)));

@@ -203,6 +203,7 @@ TEST_F(CheckpointerTest, OneThatFailsIsTriedAgainAfterSeconds) {
   const auto row = server.node.registry().row(supervisors::kCheckpointerPath);
   ASSERT_TRUE(row.has_value());
   EXPECT_EQ(row->restarts, 0) << "that would take the other actors of storage with it";
+  EXPECT_EQ(server.server->counters.failedCheckpoints, 2);
   fault = Status::OK();
   server.node.advance(6s);
   EXPECT_EQ(checkpoints, 3);

@@ -8,6 +8,7 @@
 #include "actors/replication/replica_view.hpp"
 #include "actors/replication/replication_progress.hpp"
 #include "actors/storage/storage_waits.hpp"
+#include "storage/oplog/replicated_writes.hpp"
 #include "supervisors/metrics/replication_metrics.hpp"
 #include "supervisors/supervision/supervisor.hpp"
 #include "test/unit/actors/commands/primary_node.hpp"
@@ -277,6 +278,22 @@ TEST_F(FlowControlTest, MetricsShowTheLagAndTheRate) {
   EXPECT_GE(value(R"(troupe_replica_commit_lag_seconds{set="rs"})"), 5);
   EXPECT_GE(value(R"(troupe_replica_member_lag_seconds{set="rs",member="b:1"})"), 5);
   EXPECT_EQ(value(R"(troupe_replica_lag_seconds{set="rs"})"), 0);
+}
+
+TEST_F(FlowControlTest, MetricsShowHowFarTheLogReachesBack) {
+  const auto window = [&]() -> double {
+    supervisors::MetricSet metrics;
+    supervisors::addReplicationMetrics(metrics, *server.server);
+    const std::string text = metrics.text(), name = "\ntroupe_replica_log_window_seconds{set=\"rs\"} ";
+    const size_t found = text.find(name);
+    return found == std::string::npos ? -1 : std::stod(text.substr(found + name.size()));
+  };
+  const double before = window();
+  ASSERT_GE(before, 0);
+  fallBehind();
+  EXPECT_GE(window(), before + 7);
+  const storage::ClosedGate storageIsDown(server.server->operations.replicated->background, [] {});
+  EXPECT_EQ(window(), -1) << "nobody reads while a rollback has storage down";
 }
 
 /// A member that copies its data is not up to date, and a delayed one is not late.

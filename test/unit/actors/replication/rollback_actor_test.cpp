@@ -122,6 +122,7 @@ TEST_F(RollbackActorTest, WhatAMajorityHasIsNotUndone) {
   diverge();
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_THAT(failures[0], HasSubstr("Save its data directory"));
+  EXPECT_THAT(codes, ElementsAre(ErrorCode::kManualInterventionRequired)) << "a start would find the same";
   EXPECT_THAT(steps, ElementsAre("stop following"));
   EXPECT_THAT(found(), ElementsAre(1, 2));
 }
@@ -263,6 +264,7 @@ TEST_F(RollbackActorTest, AFailureOnTheWayEndsTheNode) {
   EXPECT_EQ(phase(), "failed");
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_THAT(failures[0], HasSubstr("the disk is broken"));
+  EXPECT_THAT(codes, ElementsAre(ErrorCode::kOperationFailed)) << "a start may end it";
   EXPECT_THAT(steps, ElementsAre("stop following", "ROLLBACK")) << "it stays out of service";
 }
 

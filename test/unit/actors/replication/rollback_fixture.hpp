@@ -61,7 +61,10 @@ class RollbackActorTest : public ::testing::Test {
     made.invalidate = [this] { steps.push_back("invalidate"); };
     made.showId = [this](int64_t id) { ids.push_back(id); };
     made.over = [this](const RollbackSummary& done) { summary = done; };
-    made.fail = [this](const Status& why) { failures.push_back(why.reason()); };
+    made.fail = [this](const Status& why) {
+      failures.push_back(why.reason());
+      codes.push_back(why.code());
+    };
     return made;
   }
   Task<Status> noted(std::string step) {
@@ -125,7 +128,8 @@ class RollbackActorTest : public ::testing::Test {
   bool writesFiles = true;
   OpTime stable;
   Status entering;
-  int unanswered = 0;  ///< questions to the topology
+  int unanswered = 0;            ///< questions to the topology
+  std::vector<ErrorCode> codes;  ///< of the failures
   std::vector<std::string> steps, failures;
   std::vector<std::string> whenStarted;  ///< the steps before any rollback
   std::vector<OpTime> resets;

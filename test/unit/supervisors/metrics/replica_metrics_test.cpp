@@ -47,6 +47,13 @@ TEST(ReplicaMetrics, APrimaryIsWritableOnlyOnceItHasDrained) {
   EXPECT_THAT(text, HasSubstr("troupe_replica_writable{set=\"rs\"} 1\n"));
 }
 
+TEST(ReplicaMetrics, TellWhetherTheMemberIsTooStale) {
+  ReplicaView view;
+  EXPECT_THAT(textOf(view), HasSubstr("troupe_replica_too_stale{set=\"rs\"} 0\n"));
+  view.topology.memory.tooStale = true;
+  EXPECT_THAT(textOf(view), HasSubstr("troupe_replica_too_stale{set=\"rs\"} 1\n"));
+}
+
 TEST(ReplicaMetrics, CountTheOtherMembersByHealth) {
   ReplicaView view;
   MemberView heard, silent, cutOff, expected;
