@@ -44,7 +44,7 @@ void install(Turn& t, ReplicaSetConfig config) {
   sendHeartbeats(t);
 }
 
-bool holdsData(const MemberConfig& member) { return member.isVoter() && !member.arbiterOnly; }
+bool isVoterWithData(const MemberConfig& member) { return member.isVoter() && !member.arbiterOnly; }
 
 /// The voters with data that have no entry of this term as new as that one.
 std::vector<NodeName> votersBehind(const Turn& t, const OpTime& from) {
@@ -55,7 +55,7 @@ std::vector<NodeName> votersBehind(const Turn& t, const OpTime& from) {
   };
   std::vector<NodeName> behind;
   for (const MemberConfig& member : t.config().members) {
-    if (!holdsData(member)) continue;
+    if (!isVoterWithData(member)) continue;
     const MemberView* const v = t.view(member.host);
     const bool isUp =
         v ? holds(v->applied, v->durable) : member.host == t.doc.self && holds(t.mem.applied, t.mem.durable);
@@ -72,7 +72,7 @@ std::vector<NodeName> votersBehind(const Turn& t, const OpTime& from) {
 bool majorityHoldsData(const Turn& t) {
   if (!t.mem.inUseFrom) return false;
   if (*t.mem.inUseFrom == OpTime{}) return true;
-  const auto voters = std::ranges::count_if(t.config().members, holdsData);
+  const auto voters = std::ranges::count_if(t.config().members, isVoterWithData);
   return voters - std::ssize(votersBehind(t, *t.mem.inUseFrom)) >= t.config().writeMajority();
 }
 
