@@ -135,6 +135,15 @@ Status readClustered(const Element& e, CollectionOptions& out) {
   return Status::OK();
 }
 
+/// MongoDB takes `clusteredIndex: true` for the buckets of time-series collections alone, which this server does not
+/// have (CLU-001). What a catalog or a log holds is read in either form.
+Status refuseLegacyClustering(const Element& e) {
+  if (e.name() != "clusteredIndex" || !e.is(Type::kBool) || !e.asBool()) return Status::OK();
+  return invalidOption(
+      "The legacy format {clusteredIndex: true} is only supported for buckets of time-series collections, which this "
+      "server does not serve yet: give clusteredIndex: {key: {_id: 1}, unique: true}");
+}
+
 /// What is meant for the storage engine: {wiredTiger: {configString}}.
 Status checkEngineOptions(bson::View engines) {
   for (const auto& engine : engines) {
@@ -260,6 +269,7 @@ StatusWith<CollectionOptions> parseCollectionOptions(bson::View options, bool st
       return Status(ErrorCode::kUnknownField, "BSON field 'create." + std::string(e.name()) + "' is an unknown field.");
     }
     if (e.isNullish()) continue;
+    if (!stored) TROUPE_TRY(refuseLegacyClustering(e));
     TROUPE_TRY(option->read(e, out));
     hasSize = hasSize || e.name() == "size";
   }

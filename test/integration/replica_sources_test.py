@@ -56,12 +56,20 @@ class Sources(unittest.TestCase):
         self.assertEqual(self.far.ask({"replSetSyncFrom": "127.0.0.1:1"})["codeName"], "InvalidOptions", "a stranger")
         self.assertEqual(self.primary.ask({"replSetSyncFrom": self.far.name})["codeName"], "NotSecondary")
 
-    def test_without_chaining_everyone_fetches_from_the_primary(self):
-        self.far.command("replSetSyncFrom", self.near.name)
-        self.fetches_from(self.far, self.near)
+    def test_without_chaining_everyone_fetches_from_the_primary(self):  # REP-002, REP-034
+        """The chain is of a time when the primary could not be reached, and outlasts it. One that an operator asked for would stay."""
+        self.far.command("replSetSyncFrom", self.primary.name)
+        self.fetches_from(self.far, self.primary)
+        cut(self.primary, self.far)
+        try:
+            self.fetches_from(self.far, self.near)
+        finally:
+            mend(self.primary, self.far)
+        self.group.settled(60)
+        self.write()
+        self.assertEqual(source_of(self.far), self.near.name, "nothing drives it away")
         self.settings(chainingAllowed=False)
         self.addCleanup(self.settings, chainingAllowed=True)
-        self.far.command("replSetSyncFrom", self.primary.name)
         self.fetches_from(self.far, self.primary)
         self.fetches_from(self.near, self.primary)
         self.write()

@@ -94,9 +94,13 @@ class Asked(unittest.TestCase):
 
     def test_a_step_up_takes_the_place_of_the_primary(self):
         wanted, term = self.others[0], self.primary.term()
+        counted = self.primary.metrics()["electionMetrics"]["numStepDowns"]
         self.assertEqual(wanted.ask({"replSetStepUp": 1})["ok"], 1)
         self.assertTrue(eventually(lambda: wanted.is_primary(), 5))
         self.assertTrue(eventually(lambda: not self.primary.is_primary(), 5))
+        self.assertEqual(self.primary.metrics()["electionMetrics"]["numStepDowns"], counted + 1)
+        self.assertEqual(self.transition(self.primary)["lastStateTransition"], "stepDown")
+        self.assertEqual(self.transition(wanted)["lastStateTransition"], "stepUp")
         self.assertEqual(wanted.term(), term + 1)
         self.assertEqual(wanted.metrics()["electionMetrics"]["stepUpCmd"]["successful"] >= 1, True)
         self.assertEqual(wanted.status()["electionCandidateMetrics"]["electionTerm"], term + 1)
@@ -164,11 +168,33 @@ class Asked(unittest.TestCase):
     def changed_in(member, database):
         return member.ask({"count": "slow"}, db=database, query={"x": {"$exists": True}}, **{"$readPreference": {"mode": "nearest"}})["n"]
 
-    def test_operations_that_began_under_the_old_role_are_interrupted(self):
+    @staticmethod
+    def transition(member):
+        return member.metrics()["metrics"]["repl"]["stateTransition"]
+
+    def waiting_read(self):
+        """The getMore of a tail that waits for a document of a collection which every member has for itself."""
+        self.assertEqual(self.primary.ask({"create": "tailed"}, db="local", capped=True, size=10_000)["ok"], 1)
+        self.assertEqual(self.primary.ask({"insert": "tailed"}, db="local", documents=[{"_id": 0}])["ok"], 1)
+        cursor = self.primary.ask({"find": "tailed"}, db="local", tailable=True, awaitData=True)["cursor"]
+        read = Background(self.primary, {"getMore": cursor["id"]}, db="local", collection="tailed", maxTimeMS=int(60_000 * SLOWNESS))
+
+        def waits():
+            inprog = self.primary.command("currentOp")["inprog"]
+            return any(op.get("command", {}).get("collection") == "tailed" for op in inprog)
+        self.assertTrue(eventually(waits), f"it waits for no document: {read.reply}")
+        return read
+
+    def test_operations_that_began_under_the_old_role_are_interrupted(self):  # ELE-036: and are counted, like those that go on
+        read = self.waiting_read()
         self.interrupted_update("local")
-        transition = self.primary.metrics()["metrics"]["repl"]["stateTransition"]
+        transition = self.transition(self.primary)
         self.assertEqual((transition["lastStateTransition"], transition["totalOperationsKilled"]), ("stepDown", 1))
-        self.assertIn('"killed":1', self.primary.log().replace(" ", ""))
+        left = transition["totalOperationsRunning"]
+        self.assertGreaterEqual(left, 2, "the read, and the command that asked for the step-down")
+        self.assertEqual(self.primary.log_lines(21340)[-1]["attr"], {"killed": 1, "left": left})
+        self.assertEqual(self.primary.ask({"insert": "tailed"}, db="local", documents=[{"_id": 1}])["ok"], 1)
+        self.assertEqual(read.join()["cursor"]["nextBatch"], [{"_id": 1}])
 
     def test_nothing_of_an_interrupted_update_is_written_after_its_term(self):  # ELE-028
         term = self.primary.term()

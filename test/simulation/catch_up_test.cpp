@@ -1,4 +1,5 @@
-// Catch-up and drain on whole nodes: the data layer is the test's, everything else is as in a server.
+// Catch-up and drain: actors of the topology in whole nodes on a simulated network, whose data layer is left out. What
+// is asked of it is noted, and the test says what came of it. test/integration/replica_catch_up_test.py has real data.
 #include <gtest/gtest.h>
 
 #include "test/simulation/topology_fixture.hpp"
@@ -53,7 +54,7 @@ class CatchUpTest : public TopologyActorTest {
   Topology::Phase phase() const { return one()->topology.memory.phase; }
 };
 
-TEST_F(CatchUpTest, FetchesWhatTheNewestAnswerToldOfAndTakesNoWritesUntilItHasDrained) {  // ELE-019 to ELE-022
+TEST_F(CatchUpTest, AsksForWhatTheNewestAnswerToldOfAndTakesNoWritesUntilItHasDrained) {  // ELE-019 to ELE-022
   electOneThatIsBehind(Millis(-1));
   EXPECT_EQ(members.catchUps["n1:1"].back().target, at(100));
   EXPECT_EQ(one()->state(), MemberState::kPrimary);

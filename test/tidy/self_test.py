@@ -18,7 +18,14 @@ _LONG = "\n".join(f"  call({i});" for i in range(80))
 _TEST = "TEST(A, B) { EXPECT_TRUE(true); }\n"
 _MARK = "TO" "DO"
 _PLACE = "wor" "k/x"
-_ROW = "| A-1 | a | works | `A.*`, `a_test.py` (it_holds, many times) |\n"
+_SCRIPT = ("test/integration/a_test.py", "class Kept:\n    def test_it_holds(self):\n")
+
+
+def _row(proof, status="works"):
+    return [("docs/features.md", f"| A-1 | a | {status} | {proof} |\n"), ("test/unit/a_test.cpp", _TEST), _SCRIPT,
+            ("test/simulation/scenarios/short_logs.toml", ""), ("test/model/mutants/vote_mutants.cpp", "")]
+
+
 _SITE = 'const FaultSite kTorn("kernel.link.torn", 0.02, "it is torn");\n'
 _PRIVILEGE = '{"operation": "a", "command": {"a": 1}, "needs": ["find on the collection"]}\n'
 _SITES = rules.fault_sites_page([Source("actors/a.cpp", _SITE)])
@@ -32,8 +39,15 @@ CASES = [
     (planted_mutants, [("test/mutation/a.toml", _MUTANT), ("storage/a.cpp", "f();")],
      [("test/mutation/a.toml", _MUTANT), ("storage/a.cpp", "g(); f();"), ("test/unit/a_test.cpp", _TEST)]),
     (existing_proofs, [("docs/features.md", "| A-1 | a | works | |\n")], [("docs/features.md", "| A-1 | a | not yet | |\n")]),
-    (existing_proofs, [("docs/features.md", _ROW), ("test/unit/a_test.cpp", _TEST)],
-     [("docs/features.md", _ROW), ("test/unit/a_test.cpp", _TEST), ("test/integration/a_test.py", "def test_it_holds(self):\n")]),
+    (existing_proofs, _row("`A.B`")[:1], _row("`A.B`")),
+    (existing_proofs, _row("`A.C`, `A.B`"), _row("`A.*`, `A*` (many times)")),
+    (existing_proofs, _row("`A.B`, `a_test.py` (it_hol)"), _row("`a_test.py` (it_holds, Kept)")),
+    (existing_proofs, _row("`A.B`, `a_test.py` (it holds)"), _row("`a_test.py` (it_*)")),
+    (existing_proofs, _row("`A.B`, `test_it_hol`"), _row("`test_it_holds`")),
+    (existing_proofs, _row("`A.B`, `A`"), _row("the scenario `short_logs`, the mutants of `vote`")),
+    (existing_proofs, _row("`A.B`, `.B`"), _row("`A.B`, of `maxTimeMS`")),
+    (existing_proofs, _row("`maxTimeMS`"), _row("`maxTimeMS`", "not yet")),
+    (existing_proofs, _row("`A.B`", "maybe"), _row("missing: all", "part")),
     (existing_names, [("docs/a.md", "It calls `commitTwice`.\n"), ("storage/a.cpp", "void commitOnce();  // not commitTwice\n")],
      [("docs/a.md", "It calls `A::commitOnce`; commitTwice is no more.\n"), ("storage/a.cpp", "void commitOnce();\n")]),
     (existing_names, [("docs/a.md", "```cpp\nauto x = makeTwo(1);\n```\n"), ("storage/a.cpp", "")],

@@ -213,7 +213,7 @@ TEST_F(CollectionTest, AClusteredIndexIsListedAsItWasAskedForAndCannotBeDropped)
   EXPECT_EQ(code(R"({"dropIndexes": "c", "index": "by id"})"), 5979800);
   EXPECT_EQ(code(R"({"dropIndexes": "c", "index": {"_id": 1}})"), 5979800);
   for (const auto* wrong : {R"({"key": {"_id": -1}, "unique": true})", R"({"key": {"x": 1}, "unique": true})",
-                            R"({"key": {"_id": 1}})", R"({"key": {"_id": 1}, "unique": true, "v": 1})"})
+                            R"({"key": {"_id": 1}})", R"({"key": {"_id": 1}, "unique": true, "v": 1})", "true"})
     EXPECT_EQ(code(R"({"create": "d", "clusteredIndex": )" + std::string(wrong) + "}"), 72) << wrong;
 }
 

@@ -51,6 +51,31 @@ TEST_F(HistoryKeeperTest, NothingMovesWhileItIsFrozen) {
   EXPECT_GT(server.engine->oldestTimestamp(), oldest);
 }
 
+/// REP-059: a checkpoint of the stable time would hold what is behind the hole, and a write that may yet commit in it
+/// would be missing.
+TEST_F(HistoryKeeperTest, TheStableTimeNeverPassesAnOpenHoleOfAPrimary) {
+  auto& slots = server.server->operations.replicated->slots;
+  const auto writeBehind = [&](const storage::SlotReserver::Slots& hole) {
+    EXPECT_TRUE(succeeds(R"({"insert": "things", "documents": [{}], "writeConcern": {"w": 1, "j": false}})"));
+    server.node.advance(10s);
+    EXPECT_LT(server.engine->stableTimestamp(), hole.last().timestamp);
+    EXPECT_LE(server.engine->oldestTimestamp(), server.engine->stableTimestamp());
+  };
+  auto first = slots.reserve(commands::termOf(server), 1);
+  const bson::Timestamp one = first.last().timestamp;
+  writeBehind(first);
+  auto second = slots.reserve(commands::termOf(server), 1);
+  const bson::Timestamp two = second.last().timestamp;
+  writeBehind(first);
+  first.release();
+  server.node.advance(1s);
+  EXPECT_GT(server.engine->stableTimestamp(), one);
+  EXPECT_LT(server.engine->stableTimestamp(), two) << "the flush that waited ends with the first one";
+  second.release();
+  server.node.advance(1s);
+  EXPECT_GT(server.engine->stableTimestamp(), two);
+}
+
 TEST_F(HistoryKeeperTest, ItsRowShowsWhatIsKept) {
   server.engine->pretendDirty(int64_t{1} << 29);
   server.node.advance(12s);

@@ -43,6 +43,16 @@ TEST(CollectionOptions, RefusesUnknownAndIllTypedFields) {
   EXPECT_EQ(refusal(R"({"capped": true, "size": -1})"_json), ErrorCode::kBadValue);
 }
 
+// CLU-001.
+TEST(CollectionOptions, TakesTheLegacyFormOfClusteringFromCatalogsAlone) {
+  EXPECT_EQ(refusal(R"({"clusteredIndex": true})"_json), ErrorCode::kInvalidOptions);
+  EXPECT_FALSE(parseCollectionOptions(R"({"clusteredIndex": false})"_json)->clusteredIndex);
+  const auto stored = parseCollectionOptions(R"({"clusteredIndex": true})"_json, true);
+  ASSERT_TRUE(stored.isOK()) << stored.status().toString();
+  EXPECT_TRUE(
+      stored->sameAs(*parseCollectionOptions(R"({"clusteredIndex": {"key": {"_id": 1}, "unique": true}})"_json)));
+}
+
 TEST(CollectionOptions, FillsInTheCollation) {
   auto options = parseCollectionOptions(R"({"collation": {"locale": "fr"}})"_json);
   EXPECT_EQ(options->collation["strength"].toInt64(), 3);

@@ -38,6 +38,24 @@ class BatchUnitsTest : public OplogWriterFixture {
   }
 };
 
+/// Of all entries of a log, visible or not.
+std::vector<bson::Timestamp> timesOf(OplogStore& store, SessionPool& pool) {
+  std::vector<bson::Timestamp> found;
+  OperationContext operation({.sessions = pool});
+  auto cursor = store.cursor(operation.recoveryUnit(), false);
+  while (*cursor->next()) found.insert(found.begin(), cursor->time());
+  return found;
+}
+
+/// Of the log that a crash has left on a disk.
+std::vector<bson::Timestamp> timesOf(EngineHarness& disk) {
+  SessionPool pool(disk.engine());
+  OplogVisibility visibility;
+  auto opened = OplogStore::open(disk.engine(), pool, {}, visibility);
+  EXPECT_TRUE(opened.isOK()) << opened.status().toString();
+  return timesOf(**opened, pool);
+}
+
 /// The member's own log.
 class MemberLog {
  public:
@@ -50,14 +68,23 @@ class MemberLog {
     OperationContext operation({.sessions = *member_.pool}, OperationOrigin::kApplier);
     return logEntries(operation, *store_, entries, documents);
   }
-  /// Of all entries, visible or not.
-  std::vector<bson::Timestamp> times() {
-    std::vector<bson::Timestamp> found;
-    OperationContext operation({.sessions = *member_.pool});
-    auto cursor = store_->cursor(operation.recoveryUnit(), false);
-    while (*cursor->next()) found.insert(found.begin(), cursor->time());
-    return found;
+  /// A unit of work that has written these rows, as a batch does, and can still be committed.
+  struct Open {
+    Open(MemberLog& log, std::span<const OplogEntry> entries, std::span<const bson::Document> documents)
+        : operation({.sessions = *log.member_.pool}, OperationOrigin::kApplier), work(operation.recoveryUnit()) {
+      std::vector<OplogRow> rows;
+      for (size_t i = 0; i < entries.size(); ++i)
+        rows.push_back({entries[i].opTime.timestamp, entries[i].wall.millis, documents[i]});
+      status = log.store_->insert(operation.recoveryUnit(), rows);
+    }
+    OperationContext operation;
+    WriteUnitOfWork work;
+    Status status;
+  };
+  std::unique_ptr<Open> begin(std::span<const OplogEntry> entries, std::span<const bson::Document> documents) {
+    return std::make_unique<Open>(*this, entries, documents);
   }
+  std::vector<bson::Timestamp> times() { return timesOf(*store_, *member_.pool); }
   bson::Timestamp visible() const { return visibility_.get(); }
 
  private:
@@ -96,6 +123,44 @@ TEST_P(BatchUnitsTest, ALogThatDoesNotGrowIsRefused) {
   entries.entries[0].opTime.term = 5;
   EXPECT_EQ(fresh.add(entries.entries, entries.documents).code(), ErrorCode::kIllegalOperation) << "a term goes back";
   EXPECT_THAT(own.times(), ElementsAre(at(1), at(2)));
+}
+
+// REC-004: no point marks where a batch begins, for all of its entries enter the log together.
+TEST_P(BatchUnitsTest, AFailureWithinABatchLeavesNoneOfItsEntries) {
+  ASSERT_TRUE(insertAll({1, 2, 3, 4}).isOK());
+  Member member;
+  MemberLog own(member);
+  const OplogStretch entries = stretch();
+  const std::span<const OplogEntry> every = entries.entries;
+  const std::span<const bson::Document> documents = entries.documents;
+  ASSERT_TRUE(own.add(every.first(1), documents.first(1)).isOK());
+  {
+    const auto other = own.begin(every.subspan(2, 1), documents.subspan(2, 1));
+    ASSERT_TRUE(other->status.isOK()) << other->status.toString();
+    EXPECT_EQ(own.add(every.subspan(1), documents.subspan(1)).code(), ErrorCode::kWriteConflict) << "the second row";
+  }
+  EXPECT_THAT(own.times(), ElementsAre(at(1)));
+  ASSERT_TRUE(own.add(every.subspan(1), documents.subspan(1)).isOK());
+  EXPECT_THAT(own.times(), ElementsAre(at(1), at(2), at(3), at(4)));
+}
+
+TEST_P(BatchUnitsTest, ACrashWithinABatchLeavesNoneOfItsEntries) {
+  ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
+  Member member;
+  MemberLog own(member);
+  const OplogStretch entries = stretch();
+  const std::span<const OplogEntry> every = entries.entries;
+  const std::span<const bson::Document> documents = entries.documents;
+  ASSERT_TRUE(own.add(every.first(1), documents.first(1)).isOK());
+  const auto batch = own.begin(every.subspan(1), documents.subspan(1));  // all rows are written, and not committed
+  ASSERT_TRUE(batch->status.isOK()) << batch->status.toString();
+  ASSERT_TRUE(member.harness->engine().flushLog().isOK());
+  const auto within = member.harness->afterACrash();
+  EXPECT_THAT(timesOf(*within), ElementsAre(at(1)));
+  ASSERT_TRUE(batch->work.commit().isOK());
+  ASSERT_TRUE(member.harness->engine().flushLog().isOK());
+  const auto behind = member.harness->afterACrash();
+  EXPECT_THAT(timesOf(*behind), ElementsAre(at(1), at(2), at(3)));
 }
 
 // REP-022.
