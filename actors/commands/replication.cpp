@@ -25,6 +25,7 @@ using namespace server;
 
 namespace {
 
+using machines::Millis;
 using replication::Membership;
 using replication::ReplicaSetConfig;
 
