@@ -38,6 +38,21 @@ FetchEnded endOf(const Fetch& fetch, FetchEnd how, std::string why) {
   return {fetch.source, how, false, std::move(why)};
 }
 
+FetchEnded brokenBy(const Fetch& fetch, const Status& failure) {
+  const bool isPositionLost = failure == ErrorCode::kCappedPositionLost;
+  return endOf(fetch, isPositionLost ? FetchEnd::kTooNew : FetchEnd::kBroken, failure.toString());
+}
+
+/// For how long the machine denies that member from this step on; nothing: it does not say so.
+std::optional<Millis> denialBegunBy(const machines::Outcome<Fetching>& outcome, const NodeName& host) {
+  for (const Effect<Fetching>& effect : outcome.effects) {
+    const auto* timer = std::get_if<machines::Arm<Fetching>>(&effect);
+    const auto* denial = timer ? std::get_if<DenialOver>(&timer->event) : nullptr;
+    if (denial && denial->host == host) return timer->delay;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 OplogFetcher::OplogFetcher(FetcherParts parts)
@@ -47,8 +62,8 @@ OplogFetcher::OplogFetcher(FetcherParts parts)
 
 machines::HostOptions<Fetching> OplogFetcher::hostOptions(const FetcherParts& parts) {
   machines::HostOptions<Fetching> options;
-  options.perform = [](Actor& host, Action action, machines::Doing<Event>) {
-    return static_cast<OplogFetcher&>(host).perform(std::move(action));
+  options.perform = [](Actor& host, Action action, Doing doing) {
+    return static_cast<OplogFetcher&>(host).perform(std::move(action), std::move(doing));
   };
   options.observe = [figures = parts.figures, next = parts.observe](const auto& now, const auto& outcome) {
     if (figures) figures->count(now, outcome);
@@ -81,8 +96,13 @@ Candidates OplogFetcher::look() const {
   return known;
 }
 
-Task<OplogFetcher::Outcome> OplogFetcher::perform(Action action) {
-  return std::visit([this](auto& one) { return done(std::move(one)); }, action);
+Task<OplogFetcher::Outcome> OplogFetcher::perform(Action action, Doing doing) {
+  return std::visit(
+      [&]<class One>(One& one) {
+        if constexpr (std::is_same_v<One, Probe>) return done(std::move(one), std::move(doing));
+        else return done(std::move(one));
+      },
+      action);
 }
 
 /// A buffer that was closed is emptied only when the applier is done with it: what it was about to apply would be
@@ -100,12 +120,12 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(LookAround action) {
   co_return std::optional<Event>(look());
 }
 
-Task<OplogFetcher::Outcome> OplogFetcher::done(Probe action) {
+/// A probe that was given up goes on until its reads end: its answer is no reason of anything any more.
+Task<OplogFetcher::Outcome> OplogFetcher::done(Probe action, Doing doing) {
   const auto required = parts_.required ? parts_.required() : std::nullopt;
   why_ = "it has not answered its probe";  // where the machine gives it up
   auto probed = co_await probeLog(*parts_.members, action.source, required);
-  const Fetching::Memory& now = snapshot().memory;
-  if (now.phase != Fetching::Phase::kProbing || now.source != action.source) co_return std::optional<Event>();
+  if (doing.isCancelled()) co_return std::optional<Event>();
   if (probed.isOK()) {  // the reason of a refusal or a divergence from here on, in place of an earlier failure's
     why_ = "its log goes from " + textOf(probed->oldest) + " to " + textOf(probed->newest) +
            ", and this member's newest entry is " + textOf(newest());
@@ -124,6 +144,7 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(Fetch action) {
   pull_ = begun;
   watchSilence(begun);
   FetchEnded ended = co_await pull(std::move(action), begun);
+  ended.progressed = begun->entries > 0;
   begun->isOver = true;
   if (begun->isAbandoned) co_return std::optional<Event>();
   why_ = ended.why;
@@ -176,17 +197,10 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(SetMaintenance action) {
   co_return std::optional<Event>();
 }
 
-FetchEnded OplogFetcher::brokenBy(const Fetch& fetch, const Pull& pull, const Status& failure) const {
-  FetchEnded ended = endOf(fetch, FetchEnd::kBroken, failure.toString());
-  if (failure == ErrorCode::kCappedPositionLost) ended.how = FetchEnd::kTooNew;
-  ended.progressed = pull.entries > 0;
-  return ended;
-}
-
 Task<FetchEnded> OplogFetcher::pull(Fetch fetch, std::shared_ptr<Pull> pull) {
   bson::Document find = tailingFind(pull->last);
   auto opened = co_await parts_.members->read(fetch.source, "local", std::move(find), parts_.credit);
-  if (!opened.isOK()) co_return brokenBy(fetch, *pull, opened.status());
+  if (!opened.isOK()) co_return brokenBy(fetch, opened.status());
   if (parts_.figures) parts_.figures->noteReader();
   FetchEnded ended = co_await readOn(fetch, pull, **opened);
   co_return ended;
@@ -202,11 +216,13 @@ void OplogFetcher::watchSilence(std::shared_ptr<Pull> pull) {
 }
 
 /// A process that was stopped for a while finds its timers due before it has read what has come: it looks twice. Where
-/// the machine would wait anyway it is not told: each message takes the place of another one in the trace.
+/// the machine would wait anyway it is not told: each message takes the place of another one in the trace. A new
+/// primary that has fetched all it is to catch up with awaits its applier, not its source.
 void OplogFetcher::noteSilence(Pull& pull) {
   const Duration silence = environment().now() - pull.heard;
   const bool follows = pull.mission == Mission::kFollow;
   if (pull.isPushing || silence < (follows && pull.isTailing ? Fetching::kSilence : Fetching::kLongSilence)) return;
+  if (!follows && pull.last >= snapshot().document.target) return;
   if (std::exchange(pull.suspected, pull.heard) != pull.heard) return;
   const Candidates known = parts_.candidates();
   const bool isElsewhere = known.primary != pull.source && known.primary != known.name;
@@ -228,7 +244,7 @@ Task<FetchEnded> OplogFetcher::readOn(Fetch fetch, std::shared_ptr<Pull> pull, R
     if (parts_.figures)
       parts_.figures->noteBatch(std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - asked));
     if (pull->isAbandoned) co_return FetchEnded{};
-    if (!batch.isOK()) co_return brokenBy(fetch, *pull, batch.status());
+    if (!batch.isOK()) co_return brokenBy(fetch, batch.status());
     const bool hasLog = pull->last != OpTime();
     if (isFirst) {
       // What the views refer to stays until the next batch is asked for.
@@ -294,9 +310,9 @@ void OplogFetcher::answerStops() {
   for (Context& asker : std::exchange(stops_, {})) asker.reply(local(Done{}));
 }
 
-void OplogFetcher::transitioned(const machines::Outcome<Fetching>&) {
+void OplogFetcher::transitioned(const machines::Outcome<Fetching>& outcome) {
   answerStops();
-  logChange(snapshot());
+  logChange(outcome);
   before_ = snapshot();
 }
 
@@ -304,15 +320,19 @@ void OplogFetcher::log(const FetcherLine& line, const bson::Document& attributes
   if (parts_.log) parts_.log(line, attributes);
 }
 
-void OplogFetcher::logDenials(const Snapshot<Fetching>& now) const {
-  for (const auto& [host, why] : now.memory.denied) {
-    if (before_.memory.denied.contains(host)) continue;
+void OplogFetcher::logDenials(const machines::Outcome<Fetching>& outcome) const {
+  const Fetching::Memory& was = before_.memory;
+  const auto logOf = [&](const NodeName& host, Denial why) {
     bson::Builder about;
     about.append("host", host).append("reason", machines::EnumNames<Denial>::name(why));
-    if (now.document.mission == Mission::kFollow)  // a catch-up asks it no more
-      about.append("seconds", int64_t{std::chrono::floor<std::chrono::seconds>(Fetching::denialOf(why)).count()});
+    if (const auto pause = denialBegunBy(outcome, host))  // else the catch-up asks it no more
+      about.append("seconds", int64_t{std::chrono::floor<std::chrono::seconds>(*pause).count()});
     log(kDenied, about.append("error", why_).finish());
-  }
+  };
+  for (const auto& [host, why] : snapshot().memory.denied)
+    if (!was.denied.contains(host)) logOf(host, why);
+  for (const auto& [host, why] : snapshot().memory.left)
+    if (!was.left.contains(host)) logOf(host, why);
 }
 
 void OplogFetcher::logEndOfCatchUp(const Snapshot<Fetching>& now) const {
@@ -321,14 +341,15 @@ void OplogFetcher::logEndOfCatchUp(const Snapshot<Fetching>& now) const {
   bson::Builder about;
   about.append("term", now.document.term).append("wanted", textOf(now.document.target));
   about.append("newest", textOf(newest()));
-  if (!now.memory.denied.empty()) about.append("error", why_);  // else no source was asked, and it is of an earlier one
+  // Where no source was asked it is of an earlier one.
+  if (!now.memory.left.empty() || !now.memory.denied.empty()) about.append("error", why_);
   log(kLeadsWithout, about.finish());
 }
 
-void OplogFetcher::logChange(const Snapshot<Fetching>& now) {
-  const auto &was = before_.memory, &is = now.memory;
-  logDenials(now);
-  logEndOfCatchUp(now);
+void OplogFetcher::logChange(const machines::Outcome<Fetching>& outcome) {
+  const auto &was = before_.memory, &is = snapshot().memory;
+  logDenials(outcome);
+  logEndOfCatchUp(snapshot());
   if (is.restarts > was.restarts)
     log(kRestarting, bson::doc("syncSource", is.source, "restarts", is.restarts, "error", why_));
   if (is.phase == was.phase) return;

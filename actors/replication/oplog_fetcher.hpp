@@ -111,6 +111,7 @@ class OplogFetcher final : public machines::MachineHost<Fetching> {
  private:
   using Action = machines::ActionOf<Fetching>;
   using Outcome = StatusWith<std::optional<Event>>;
+  using Doing = machines::Doing<Event>;
 
   /// One fetch while it is under way.
   struct Pull {
@@ -133,9 +134,9 @@ class OplogFetcher final : public machines::MachineHost<Fetching> {
   /// The newest entry fetched or applied.
   OpTime newest() const;
 
-  Task<Outcome> perform(Action action);
+  Task<Outcome> perform(Action action, Doing doing);
   Task<Outcome> done(LookAround action);
-  Task<Outcome> done(Probe action);
+  Task<Outcome> done(Probe action, Doing doing);
   Task<Outcome> done(Fetch action);
   Task<Outcome> done(EndFetch action);
   Task<Outcome> done(CloseBuffer action);
@@ -153,11 +154,10 @@ class OplogFetcher final : public machines::MachineHost<Fetching> {
   /// What the first batch says of the source; OK to go on, with the number of its entries that this member has.
   Task<std::optional<FetchEnded>> checkFirst(Fetch fetch, OpTime last, std::vector<bson::View> entries);
   Task<bool> push(std::shared_ptr<Pull> pull, std::vector<FetchedEntry> entries);
-  FetchEnded brokenBy(const Fetch& fetch, const Pull& pull, const Status& failure) const;
 
   void answerStops();
-  void logChange(const Snapshot<Fetching>& now);
-  void logDenials(const Snapshot<Fetching>& now) const;
+  void logChange(const machines::Outcome<Fetching>& outcome);
+  void logDenials(const machines::Outcome<Fetching>& outcome) const;
   void logEndOfCatchUp(const Snapshot<Fetching>& now) const;
   void log(const FetcherLine& line, const bson::Document& attributes) const;
 

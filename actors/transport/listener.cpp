@@ -1,5 +1,7 @@
 #include "actors/transport/listener.hpp"
 
+#include <utility>
+
 #include "actors/kernel/node.hpp"
 #include "actors/transport/connection.hpp"
 
@@ -48,6 +50,12 @@ void Listener::onStopRequested() {
   setPhase("draining", "waiting for running requests to be answered");
   for (const Address& connection : connections_) node().requestStop(connection);
   after(kInterruptAfter, [this] { interruptRunning(); });
+}
+
+/// The wait for a client's first bytes keeps the connection: without this one that says nothing would stay open after
+/// the listener, and nobody would close it any more.
+void Listener::onStop(const Status&) {
+  for (const auto& [number, undecided] : std::exchange(undecided_, {})) undecided.arrival->giveUp();
 }
 
 void Listener::interruptRunning() {

@@ -34,6 +34,7 @@ class Listener final : public Actor {
   /// Throws when an address cannot be listened on: the supervisor decides.
   void onStart() override;
   void onStopRequested() override;
+  void onStop(const Status& reason) override;
   bson::Document describe() const override;
 
  private:

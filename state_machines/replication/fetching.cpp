@@ -1,8 +1,8 @@
-#include "state_machines/replication/fetching.hpp"
-
 #include <algorithm>
 #include <initializer_list>
 #include <utility>
+
+#include "state_machines/replication/fetch_turn.hpp"
 
 namespace troupe::replication {
 
@@ -11,33 +11,6 @@ namespace {
 using FetchPhase = Fetching::Phase;
 using enum Fetching::Phase;
 using F = Fetching;
-
-/// One event being handled: a working copy of the machine and what is to be done.
-struct FetchTurn {
-  explicit FetchTurn(const Snapshot<F>& now) : before(now), doc(now.document), mem(now.memory) {}
-
-  const Snapshot<F>& before;
-  F::Document doc;
-  F::Memory mem;
-  std::vector<Effect<F>> effects;
-
-  template <class Action>
-  void perform(Action action) {
-    effects.push_back(F::perform(std::move(action)));
-  }
-  void done() { effects.push_back(F::reply(Done{})); }
-  Snapshot<F> now() const { return {doc, mem}; }
-  /// Whether a report is about the present source.
-  bool isOf(const NodeName& source) const { return source == mem.source; }
-
-  Step<F> step() && {
-    Step<F> step = F::stay();
-    step.effects = std::move(effects);
-    if (doc != before.document) step.document = std::move(doc);
-    if (mem != before.memory) step.memory = std::move(mem);
-    return step;
-  }
-};
 
 Fetch fetchOf(const F::Document& doc, const F::Memory& mem) {
   return {mem.source, mem.rollbackId, mem.isRequested, doc.mission};
@@ -48,6 +21,7 @@ void enter(FetchTurn& t, FetchPhase phase) {
   t.mem.isOverdue = false;
   t.mem.phase = phase;
   if (phase != kChoosing) t.mem.fruitless = 0;
+  if (phase == kFetching) t.mem.lastResort.clear();
   const bool keepsSource = phase == kFetching || phase == kEnding || phase == kDiverged || phase == kNeedsInitialSync;
   if (keepsSource) return;
   t.mem.source.clear();
@@ -90,13 +64,6 @@ void beginAnew(FetchTurn& t) {
   goOn(t);
 }
 
-void deny(FetchTurn& t, Denial why) {
-  t.mem.denied[t.mem.source] = why;
-  if (t.doc.mission == Mission::kCatchUp) return;  // for as long as that lasts
-  // Writes wait for the primary's followers: one that leads on is asked again soon (REP-006).
-  const bool leadsOn = t.mem.source == t.mem.primary && why == Denial::kFailed;
-  t.effects.push_back(F::after(leadsOn ? F::kRetryPause : F::denialOf(why), DenialOver{t.mem.source}));
-}
 void denyAndGoOn(FetchTurn& t, Denial why) {
   deny(t, why);
   goOn(t);
@@ -129,7 +96,7 @@ void fetch(FetchTurn& t, const Probed& probed) {
 
 /// A new primary never rolls back: another branch of history is the other member's to give up.
 void diverged(FetchTurn& t) {
-  if (t.doc.mission != Mission::kFollow) return denyAndGoOn(t, Denial::kFailed);
+  if (t.doc.mission != Mission::kFollow) return denyAndGoOn(t, Denial::kUnusable);
   enter(t, kDiverged);
   t.perform(CloseBuffer{});
   t.perform(RollBack{t.mem.source});
@@ -155,35 +122,9 @@ bool isTooStale(const FetchTurn& t, const Candidates& known) {
   });
 }
 
-std::set<NodeName> deniedHosts(const F::Memory& mem) {
-  std::set<NodeName> hosts;
-  for (const auto& [host, why] : mem.denied) hosts.insert(host);
-  return hosts;
-}
-
-/// A source that failed and leads now has come back, or was never gone: writes wait for its followers. One that has
-/// forgotten what this member needs does not learn it by being elected.
-void notePrimary(FetchTurn& t, const NodeName& primary) {
-  if (std::exchange(t.mem.primary, primary) == primary) return;
-  const auto denied = t.mem.denied.find(primary);
-  if (denied == t.mem.denied.end() || denied->second == Denial::kTooNew) return;
-  t.mem.denied.erase(denied);
-  t.effects.push_back(F::cancel(DenialOver{primary}));
-}
-
-/// One that was silent may be slow, and the only one that can be read: a follower denies it while there is another one.
-/// For a new primary writes wait, and a majority that has what it does not get would not have elected it.
-std::optional<NodeName> choose(FetchTurn& t, const Candidates& known) {
-  if (const auto source = chooseSource(known, deniedHosts(t.mem), t.doc.mission)) return source;
-  if (t.doc.mission != Mission::kFollow) return std::nullopt;
-  for (const auto& [host, why] : t.mem.denied)
-    if (why == Denial::kSilent) t.effects.push_back(F::cancel(DenialOver{host}));
-  const auto forgiven = std::erase_if(t.mem.denied, [](const auto& each) { return each.second == Denial::kSilent; });
-  if (forgiven == 0) return std::nullopt;
-  return chooseSource(known, deniedHosts(t.mem), t.doc.mission);
-}
-
+/// A source that failed a moment ago is asked once more before it counts as gone.
 void noteFruitlessLook(FetchTurn& t) {
+  if (!t.mem.isImpatient && !t.mem.denied.empty()) return;
   t.mem.fruitless = std::min(t.mem.fruitless + 1, F::kFruitlessLooks);
   if (t.mem.fruitless == F::kFruitlessLooks) t.perform(EndCatchUp{t.doc.term});
 }
@@ -202,7 +143,7 @@ void onCandidates(FetchTurn& t, const Candidates& known) {
     return t.perform(SetMaintenance{true});
   }
   enter(t, kChoosing);
-  if (t.doc.mission == Mission::kCatchUp) noteFruitlessLook(t);
+  if (t.catchesUp()) noteFruitlessLook(t);
   t.effects.push_back(F::after(F::kRetryPause, RetryDue{}));
 }
 
@@ -222,10 +163,10 @@ void onCandidatesWhileProbing(FetchTurn& t, const Candidates& known) {
 
 void onProbed(FetchTurn& t, const Probed& found) {
   if (!t.isOf(found.source)) return;
-  if (!found.hasRequiredEntry) return denyAndGoOn(t, Denial::kFailed);  // REP-009
+  if (!found.hasRequiredEntry) return denyAndGoOn(t, Denial::kUnusable);  // REP-009
   const OpTime& own = t.mem.own;
   if (own == OpTime()) {
-    if (t.doc.mission != Mission::kFollow) return denyAndGoOn(t, Denial::kFailed);
+    if (t.doc.mission != Mission::kFollow) return denyAndGoOn(t, Denial::kUnusable);
     enter(t, kNeedsInitialSync);
     return t.perform(NeedInitialSync{});
   }
@@ -250,6 +191,7 @@ void onBroken(FetchTurn& t, const FetchEnded& ended) {  // REP-016
 void onFetchEnded(FetchTurn& t, const FetchEnded& ended) {
   if (!t.isOf(ended.source)) return;
   t.mem.isPulling = false;
+  if (ended.progressed) beginPatience(t);
   switch (ended.how) {
     case FetchEnd::kUnfit:
     case FetchEnd::kRolledBack:  // it is probed again, with its new rollback id
@@ -257,19 +199,9 @@ void onFetchEnded(FetchTurn& t, const FetchEnded& ended) {
     case FetchEnd::kBroken: return onBroken(t, ended);
     case FetchEnd::kBehind: return denyAndGoOn(t, Denial::kBehind);
     case FetchEnd::kTooNew: return denyAndGoOn(t, Denial::kTooNew);
-    case FetchEnd::kDamaged: return denyAndGoOn(t, Denial::kFailed);
+    case FetchEnd::kDamaged: return denyAndGoOn(t, Denial::kUnusable);
     case FetchEnd::kDiverged: return diverged(t);
   }
-}
-
-/// A member that is heard and hears nothing, as the old primary of a set, seems to be ahead for what it never sends.
-/// Where another one leads, writes may wait for what this member should fetch from there. The primary itself is waited
-/// for. To a new primary another member may give as much.
-bool isToBeLeft(const FetchTurn& t) {
-  if (t.doc.mission == Mission::kCatchUp) return true;
-  const NodeName& primary = t.mem.primary;
-  if (primary.empty()) return false;
-  return primary != t.mem.source && primary != t.doc.self && !t.mem.denied.contains(primary);
 }
 
 void onSourceSilent(FetchTurn& t, const SourceSilent& report) {
@@ -281,7 +213,10 @@ void onSourceSilent(FetchTurn& t, const SourceSilent& report) {
 }
 
 void onProbeOverdue(FetchTurn& t, const ProbeOverdue&) {
-  if (!isToBeLeft(t)) return awaitProbe(t);
+  if (!isToBeLeft(t)) {
+    t.mem.isOverdue = false;
+    return awaitProbe(t);
+  }
   if (!std::exchange(t.mem.isOverdue, true)) return t.effects.push_back(F::after(F::kSecondLook, ProbeOverdue{}));
   t.effects.push_back(F::giveUp(Probe{t.mem.source}));
   denyAndGoOn(t, Denial::kSilent);
@@ -292,13 +227,6 @@ void onFetchIsOver(FetchTurn& t, const FetchIsOver&) {
   goOn(t);
 }
 void onRollbackEnded(FetchTurn& t, const RollbackEnded&) { goOn(t); }
-void forgetDenials(FetchTurn& t) {
-  for (const auto& [host, why] : t.mem.denied) t.effects.push_back(F::cancel(DenialOver{host}));
-  t.mem.denied.clear();
-}
-void leaveCatchUp(FetchTurn& t) {
-  if (t.doc.mission == Mission::kCatchUp) forgetDenials(t);
-}
 
 /// What was known of sources was about data that have gone.
 void onInitialSyncEnded(FetchTurn& t, const InitialSyncEnded&) {
@@ -333,12 +261,14 @@ void onCatchUpTo(FetchTurn& t, const CatchUpTo& command) {
     return;
   }
   t.done();
-  const bool isNew = t.doc.mission != Mission::kCatchUp || t.doc.term != command.term;
+  const bool isNew = !t.catchesUp() || t.doc.term != command.term;
   if (isNew || t.doc.target != command.target) t.mem.fruitless = 0;
   if (isNew) forgetDenials(t);
   t.doc.target = command.target;
   t.doc.term = command.term;
-  if (std::exchange(t.doc.mission, Mission::kCatchUp) == Mission::kCatchUp) return;
+  const bool wasCatchingUp = std::exchange(t.doc.mission, Mission::kCatchUp) == Mission::kCatchUp;
+  if (isNew) beginPatience(t);
+  if (wasCatchingUp) return;
   t.mem.requested.clear();
   beginAnew(t);
 }
@@ -362,7 +292,7 @@ void onSyncFrom(FetchTurn& t, const SyncFrom& command) {
   }
   t.effects.push_back(F::reply(PreviousSource{syncSourceOf(t.before)}));
   t.mem.requested = command.host;
-  if (t.mem.denied.erase(command.host) > 0) t.effects.push_back(F::cancel(DenialOver{command.host}));
+  forgive(t, command.host);
   beginAnew(t);
 }
 
@@ -392,6 +322,8 @@ void onDenialOver(FetchTurn& t, const DenialOver& over) {
   if (t.mem.phase == kTooStale) t.perform(LookAround{true});
 }
 
+void onPatienceOver(FetchTurn& t, const PatienceOver&) { t.mem.isImpatient = t.catchesUp(); }
+
 template <class E>
 auto fetchRule(void (*rule)(FetchTurn&, const E&)) {
   return [rule](const Snapshot<F>& now, const E& event) {
@@ -413,20 +345,11 @@ std::vector<machines::Transition<F>> commandRows() {
   rows.push_back(F::anywhere<SyncFrom>(wherever, fetchRule(onSyncFrom)));
   rows.push_back(F::anywhere<Resync>({kNeedsInitialSync}, fetchRule(onResync)));
   rows.push_back(F::anywhere<DenialOver>({}, fetchRule(onDenialOver)));
+  rows.push_back(F::anywhere<PatienceOver>({}, fetchRule(onPatienceOver)));
   return rows;
 }
 
 }  // namespace
-
-Millis Fetching::denialOf(Denial why) {
-  switch (why) {
-    case Denial::kFailed:
-    case Denial::kSilent: return Millis(10'000);
-    case Denial::kBehind: return kRetryPause;
-    case Denial::kTooNew: break;
-  }
-  return Millis(60'000);
-}
 
 const machines::Transitions<Fetching>& Fetching::transitions() {
   static const machines::Transitions<Fetching> table = [] {
@@ -455,6 +378,7 @@ Step<Fetching> Fetching::resume(const Document& document) {
   const Snapshot<Fetching> found{document, {}};
   FetchTurn t(found);
   if (document.mission == Mission::kNothing) t.perform(CloseBuffer{});
+  beginPatience(t);
   goOn(t);
   return std::move(t).step();
 }

@@ -17,10 +17,11 @@ using machines::Step;
 
 /// Why a source is not asked for a while.
 enum class Denial : int32_t {
-  kFailed,  ///< it gave an error, or a log that cannot be
-  kBehind,  ///< it has less than this member
-  kTooNew,  ///< its log begins behind this member's newest entry
-  kSilent,  ///< it gave nothing, not even an answer, though another member leads, or this one is about to
+  kFailed,    ///< it gave an error; may pass in an instant
+  kUnusable,  ///< its log cannot be, or lacks what this member's data need, or is another branch of a new primary's
+  kBehind,    ///< it has less than this member
+  kTooNew,    ///< its log begins behind this member's newest entry
+  kSilent,    ///< it gave nothing, not even an answer, though another member leads, or this one is about to
 };
 
 // Reports of the actor around the machine.
@@ -51,7 +52,7 @@ enum class FetchEnd : int32_t {
 struct FetchEnded {
   NodeName source;
   FetchEnd how = FetchEnd::kBroken;
-  bool progressed = false;  ///< entries were fetched before it broke
+  bool progressed = false;  ///< entries were fetched before it ended
   std::string why;          ///< for people
 };
 /// Nothing has come from the source for more than `kSilence`, or for `kLongSilence` while the end of its log was not
@@ -101,6 +102,8 @@ struct DenialOver {
 };
 /// A probe has not been answered for `kSilence`, or in a catch-up for `kLongSilence`; looked at twice.
 struct ProbeOverdue {};
+/// A catch-up has got no entry for `kLongSilence`.
+struct PatienceOver {};
 
 // Actions of the actor around the machine.
 
@@ -160,8 +163,8 @@ struct Fetching : machines::Machine<Fetching> {
   static constexpr Millis kLongSilence{10'000};
   /// A process that was stopped finds its timers due before it has read what has come.
   static constexpr Millis kSecondLook{500};
-  /// Looks without a source after which a new primary does not catch up any further. It asks nobody again that it has
-  /// left for a fault, or two sources that are silent by turns would hold it for ever.
+  /// Looks without a source after which a new primary does not catch up any further. It asks nobody again that was
+  /// silent, or two of them would hold it by turns for ever; one that failed it asks again while its patience lasts.
   static constexpr int32_t kFruitlessLooks = 2;
   static Millis denialOf(Denial why);
 
@@ -198,25 +201,28 @@ struct Fetching : machines::Machine<Fetching> {
   };
   struct Memory {
     Phase phase = Phase::kIdle;
-    NodeName source;           ///< probing, fetching, ending, diverged, needs initial sync: of whom
-    OpTime own;                ///< its newest entry when it chose
-    OpTime oldest;             ///< fetching: where the source's log began when it was probed
-    int64_t rollbackId = 0;    ///< fetching: of the source
-    int32_t restarts = 0;      ///< fetching: of the cursor, since it last gave something
-    NodeName requested;        ///< the next source, as an operator asked; empty: none
-    bool isRequested = false;  ///< the present source was asked for
-    bool isOverdue = false;    ///< probing: the time for the answer is over, which is looked at once more
-    bool isPulling = false;    ///< a fetch has begun and has not said that it is over
-    std::map<NodeName, Denial> denied;
-    NodeName primary;       ///< when it looked last; empty: none was known
-    int32_t fruitless = 0;  ///< choosing, to catch up: looks that found no source, at most kFruitlessLooks
+    NodeName source;                    ///< probing, fetching, ending, diverged, needs initial sync: of whom
+    OpTime own;                         ///< its newest entry when it chose
+    OpTime oldest;                      ///< fetching: where the source's log began when it was probed
+    int64_t rollbackId = 0;             ///< fetching: of the source
+    int32_t restarts = 0;               ///< fetching: of the cursor, since it last gave something
+    NodeName requested;                 ///< the next source, as an operator asked; empty: none
+    bool isRequested = false;           ///< the present source was asked for
+    bool isOverdue = false;             ///< probing: the time for the answer is over, which is looked at once more
+    bool isPulling = false;             ///< a fetch has begun and has not said that it is over
+    std::map<NodeName, Denial> denied;  ///< until their DenialOver
+    NodeName lastResort;              ///< follows: was silent, and is asked again since there is no other; empty: none
+    std::map<NodeName, Denial> left;  ///< catching up: sources that are not asked again in this catch-up
+    bool isImpatient = false;         ///< catching up: no entry has come for kLongSilence
+    NodeName primary;                 ///< when it looked last; empty: none was known
+    int32_t fruitless = 0;            ///< choosing, to catch up: looks that found no source, at most kFruitlessLooks
     bool operator==(const Memory&) const = default;
   };
 
   using Event = std::variant<Candidates, Probed, ProbeFailed, FetchEnded, SourceSilent, FetchIsOver, RollbackEnded,
                              InitialSyncEnded, InitialSyncGivenUp,                           // reports
                              SetChanged, Follow, CatchUpTo, StopFetching, SyncFrom, Resync,  // commands
-                             RetryDue, DenialOver, ProbeOverdue>;                            // timers
+                             RetryDue, DenialOver, ProbeOverdue, PatienceOver>;              // timers
   using Message = std::variant<PreviousSource, Done>;
   using Action = std::variant<LookAround, Probe, Fetch, EndFetch, CloseBuffer, RollBack, NeedInitialSync, EndCatchUp,
                               SetMaintenance>;
@@ -238,8 +244,8 @@ bool mayPush(Fetching::Phase phase);
 
 }  // namespace troupe::replication
 
-TROUPE_ENUM(troupe::replication::Denial, (kFailed, "failed"), (kBehind, "behind"), (kTooNew, "too new"),
-            (kSilent, "silent"))
+TROUPE_ENUM(troupe::replication::Denial, (kFailed, "failed"), (kUnusable, "unusable"), (kBehind, "behind"),
+            (kTooNew, "too new"), (kSilent, "silent"))
 TROUPE_ENUM(troupe::replication::FetchEnd, (kUnfit, "unfit"), (kBroken, "broken"), (kBehind, "behind"),
             (kDiverged, "diverged"), (kTooNew, "too new"), (kRolledBack, "rolled back"), (kDamaged, "damaged"),
             (kClosed, "closed"))
@@ -261,6 +267,7 @@ TROUPE_DESCRIBE(troupe::replication::PreviousSource, 0, host)
 TROUPE_DESCRIBE(troupe::replication::RetryDue, 0)
 TROUPE_DESCRIBE(troupe::replication::DenialOver, 0, host)
 TROUPE_DESCRIBE(troupe::replication::ProbeOverdue, 0)
+TROUPE_DESCRIBE(troupe::replication::PatienceOver, 0)
 TROUPE_DESCRIBE(troupe::replication::LookAround, 0, opens)
 TROUPE_DESCRIBE(troupe::replication::Probe, 0, source)
 TROUPE_DESCRIBE(troupe::replication::Fetch, 0, source, rollbackId, requested, mission)
@@ -271,5 +278,5 @@ TROUPE_DESCRIBE(troupe::replication::NeedInitialSync, 0)
 TROUPE_DESCRIBE(troupe::replication::EndCatchUp, 0, term)
 TROUPE_DESCRIBE(troupe::replication::SetMaintenance, 0, on)
 TROUPE_DESCRIBE(troupe::replication::Fetching::Memory, 0, phase, source, own, oldest, rollbackId, restarts, requested,
-                isRequested, isOverdue, isPulling, denied, primary, fruitless)
+                isRequested, isOverdue, isPulling, denied, lastResort, left, isImpatient, primary, fruitless)
 TROUPE_MACHINE(troupe::replication::Fetching, 1, self, mission, target, term, maintenance)

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "state_machines/replication/fetching.hpp"
 
 namespace troupe::replication {
@@ -27,6 +29,33 @@ std::vector<machines::Invariant> Fetching::invariants() {
             [](const World& w) {
               return anyFetcher(w, [](D, M m) {
                 return (m.phase == kProbing || m.phase == kFetching) && m.denied.contains(m.source);
+              });
+            }),
+      never("in one catch-up a source is asked again that was left",
+            [](const World& w) {
+              return anyFetcher(
+                  w, [](D, M m) { return (m.phase == kProbing || m.phase == kFetching) && m.left.contains(m.source); });
+            }),
+      never("a catch-up is to come back to a source that did more than fail",
+            [](const World& w) {
+              return anyFetcher(w, [](D d, M m) {
+                return d.mission == Mission::kCatchUp && std::ranges::any_of(m.denied, [](const auto& denied) {
+                         return denied.second != Denial::kFailed;
+                       });
+              });
+            }),
+      never("a catch-up ends while a source is to be asked again that failed a moment ago",
+            [](const World& w) {
+              return anyFetcher(w, [](D d, M m) {
+                return d.mission == Mission::kCatchUp && m.fruitless == kFruitlessLooks && !m.isImpatient &&
+                       !m.denied.empty();
+              });
+            }),
+      never("a slow source is left for its silence though there is no other",
+            [](const World& w) {
+              return anyFetcher(w, [](D, M m) {
+                const auto denied = m.denied.find(m.lastResort);
+                return denied != m.denied.end() && denied->second == Denial::kSilent;
               });
             }),
       never("it looks for a source or fetches though it was told to stop",

@@ -37,5 +37,13 @@ TEST(FetchingModel, ANewPrimaryIsNotHeldBySourcesThatGiveNothing) {
   EXPECT_TRUE(report.exhausted) << report;
 }
 
+TEST(FetchingModel, ANewPrimaryIsNotHeldBySourcesThatFail) {
+  Model model = catchUpFromFailingSources();
+  model.faults = {.crashes = 1};
+  const Report report = check(model);
+  EXPECT_TRUE(report.clean()) << report;
+  EXPECT_TRUE(report.exhausted) << report;
+}
+
 }  // namespace
 }  // namespace troupe::model

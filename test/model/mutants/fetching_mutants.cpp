@@ -32,6 +32,40 @@ FetchStep forgetsDenial(const FetchReal& real, const FetchNow& now, const Candid
   return step;
 }
 
+FetchStep forgivesInACatchUp(const FetchReal& real, const FetchNow& now, const Candidates& e) {
+  FetchNow forgetful = now;
+  forgetful.memory.left.clear();
+  FetchStep step = real(forgetful, e);
+  if (step.memory) step.memory->left = now.memory.left;
+  return step;
+}
+
+/// As a follower does.
+FetchStep deniesForAWhileInACatchUp(const FetchReal& real, const FetchNow& now, const SourceSilent& e) {
+  FetchStep step = real(now, e);
+  if (!step.memory) return step;
+  step.memory->denied.merge(step.memory->left);
+  for (const auto& [host, why] : step.memory->denied)
+    step.effects.push_back(Fetching::after(Fetching::denialOf(why), DenialOver{host}));
+  return step;
+}
+
+FetchStep leavesTheLastResort(const FetchReal& real, const FetchNow& now, const ProbeOverdue& e) {
+  FetchNow unaware = now;
+  unaware.memory.lastResort.clear();
+  FetchStep step = real(unaware, e);
+  if (step.memory) step.memory->lastResort = now.memory.lastResort;
+  return step;
+}
+
+FetchStep hasNoPatience(const FetchReal& real, const FetchNow& now, const Candidates& e) {
+  FetchNow impatient = now;
+  impatient.memory.isImpatient = true;
+  FetchStep step = real(impatient, e);
+  if (step.memory) step.memory->isImpatient = now.memory.isImpatient;
+  return step;
+}
+
 FetchStep goesOnThoughStopped(const FetchReal& real, const FetchNow& now, const StopFetching& e) {
   FetchStep step = real(now, e);
   step.memory.reset();
@@ -105,6 +139,7 @@ FetchStep neverLooksAgain(const FetchReal&, const FetchNow&, const RetryDue&) { 
 FetchStep deniesForEver(const FetchReal&, const FetchNow&, const DenialOver&) { return Fetching::stay(); }
 FetchStep staysRolledBack(const FetchReal&, const FetchNow&, const RollbackEnded&) { return Fetching::stay(); }
 
+FetchStep isPatientForEver(const FetchReal&, const FetchNow&, const PatienceOver&) { return Fetching::stay(); }
 FetchStep awaitsTheSilent(const FetchReal&, const FetchNow&, const SourceSilent&) { return Fetching::stay(); }
 
 FetchStep forgetsWhatItWasFor(const FetchReal& real, const FetchNow& now, const Follow& e) {
@@ -120,6 +155,16 @@ std::vector<Mutant> fetchingMutants() {
   return {
       {"fetching", "a denial is forgotten when a source is chosen", "a source is asked that was denied", follower,
        wrongly(forgetsDenial)},
+      {"fetching", "a catch-up forgets whom it has left", "asked again that was left", newPrimary,
+       wrongly(forgivesInACatchUp)},
+      {"fetching", "a catch-up denies a silent source for a while", "come back to a source that did more than fail",
+       catchUpFromSilentSources, wrongly(deniesForAWhileInACatchUp)},
+      {"fetching", "a catch-up ends when its source fails", "to be asked again that failed a moment ago",
+       catchUpFromFailingSources, wrongly(hasNoPatience)},
+      {"fetching", "a catch-up has patience for ever", "no way to: the catch-up ends", catchUpFromFailingSources,
+       wrongly(isPatientForEver)},
+      {"fetching", "the only source is left for being slow", "a slow source is left", followerThatIsToldNothing,
+       wrongly(leavesTheLastResort)},
       {"fetching", "a fetch goes on after a stop", "though it was told to stop", follower,
        wrongly(goesOnThoughStopped)},
       {"fetching", "the begin of the source's log is not looked at", "a log that begins behind", follower,

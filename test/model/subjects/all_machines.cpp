@@ -153,6 +153,7 @@ std::vector<std::pair<std::string, Model>> allSubjects() {
   std::vector<std::pair<std::string, Model>> all;
   const auto add = [&all](std::string name, Model model) { all.emplace_back(std::move(name), std::move(model)); };
   add("catchUpFromSilentSources", catchUpFromSilentSources());
+  add("catchUpFromFailingSources", catchUpFromFailingSources());
   add("clerkAndBook", clerk::clerkAndBook());
   add("elections", elections({.members = votingMembers(3)}));
   add("fetchingFromTheSecondChoice", fetchingFromTheSecondChoice());

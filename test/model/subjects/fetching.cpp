@@ -23,7 +23,16 @@ Candidates nobody(const FetchingModel& options) {
   return known;
 }
 
-/// None; the primary alone; both.
+/// Both, when n1 has been elected: it names itself, and the earlier primary is a secondary.
+Candidates asANewPrimary() {
+  Candidates known = nobody({});
+  for (const char* host : {"p", "s"})
+    known.members.push_back(memberThatHas(host, MemberState::kSecondary, host == NodeName("p") ? 9 : 5));
+  known.primary = known.name = "n1";
+  return known;
+}
+
+/// None; the primary alone; both; to a model that begins with a catch-up also both as a new primary sees them.
 std::vector<Fetching::Event> whatItSees(const FetchingModel& options) {
   Candidates one = nobody(options);
   one.members.push_back(memberThatHas("p", MemberState::kPrimary, 9));
@@ -31,6 +40,7 @@ std::vector<Fetching::Event> whatItSees(const FetchingModel& options) {
   Candidates both = one;
   both.members.push_back(memberThatHas("s", MemberState::kSecondary, 5));
   std::vector<Fetching::Event> seen{both, one, nobody(options)};
+  if (options.mission == Mission::kCatchUp) seen.emplace_back(asANewPrimary());
   if (!options.emptyLog) return seen;
   both.own = logTime(10);  // an initial sync has given it data
   seen.emplace_back(std::move(both));
@@ -106,19 +116,40 @@ Model fetchingFromTheSecondChoice() {
   return model;
 }
 
-Model catchUpFromSilentSources() {
+namespace {
+
+/// n1 has been elected. One of `ofAProbe` comes of a probe of that source, and `ofAFetch` of a fetch from it.
+Model catchUp(std::vector<Fetching::Event> (*ofAProbe)(const NodeName&), Fetching::Event (*ofAFetch)(const NodeName&)) {
   Model model = fetchingOf({.mission = Mission::kCatchUp, .commands = false});
   model.comesOf<Fetching, LookAround>(
-      [](const NodeName&, const LookAround&) { return std::vector<Fetching::Event>{whatItSees({}).front()}; });
-  model.comesOf<Fetching, Probe>([](const NodeName&, const Probe& probe) {
-    return std::vector<Fetching::Event>{whatAProbeGives(probe.source).front()};
-  });
-  model.comesOf<Fetching, Fetch>([](const NodeName&, const Fetch& fetch) {
-    return std::vector<Fetching::Event>{SourceSilent{fetch.source, "n1"}};
-  });
+      [](const NodeName&, const LookAround&) { return std::vector<Fetching::Event>{asANewPrimary()}; });
+  model.comesOf<Fetching, Probe>([ofAProbe](const NodeName&, const Probe& probe) { return ofAProbe(probe.source); });
+  model.comesOf<Fetching, Fetch>(
+      [ofAFetch](const NodeName&, const Fetch& fetch) { return std::vector<Fetching::Event>{ofAFetch(fetch.source)}; });
   model.goal("the catch-up ends", [](const machines::World& world) {
     return world.count<Fetching>([](const auto& now) { return now.memory.fruitless == Fetching::kFruitlessLooks; }) > 0;
   });
+  return model;
+}
+
+}  // namespace
+
+Model catchUpFromSilentSources() {
+  return catchUp([](const NodeName& source) { return std::vector<Fetching::Event>{whatAProbeGives(source).front()}; },
+                 [](const NodeName& source) -> Fetching::Event {
+                   return SourceSilent{source, "n1"};
+                 });
+}
+
+Model catchUpFromFailingSources() {
+  Model model = catchUp(
+      [](const NodeName& source) {
+        return std::vector<Fetching::Event>{whatAProbeGives(source).front(), ProbeFailed{source, {}}};
+      },
+      [](const NodeName& source) -> Fetching::Event {
+        return FetchEnded{source, FetchEnd::kBroken, false, {}};
+      });
+  model.firesOnlyIf<Fetching, ProbeOverdue>();  // they do answer
   return model;
 }
 

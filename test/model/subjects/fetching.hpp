@@ -20,6 +20,8 @@ Model fetchingFromTheSecondChoice();
 /// n1 is about to lead, and both others have more than it and give nothing: some do not answer, some send no entry. Its
 /// goal: the catch-up is told to end.
 Model catchUpFromSilentSources();
+/// The same, and they answer with errors.
+Model catchUpFromFailingSources();
 bool followsThePrimary(const machines::World& world);
 
 }  // namespace troupe::model

@@ -54,6 +54,7 @@ class OplogFetcherTest : public KernelTest {
     parts.setMaintenance = [this](bool on) { return noting(on ? "maintenance" : "no maintenance"); };
     parts.log = [this](const FetcherLine& line, const bson::Document& attributes) {
       if (const auto error = attributes["error"]; error.ok()) errors[line.id] = error.toStringOr();
+      if (const auto pause = attributes["seconds"]; pause.ok()) seconds[line.id] = pause.toInt64();
       lines.emplace_back(line.message);
       written.emplace(line.id, line.severity);
     };
@@ -64,6 +65,13 @@ class OplogFetcherTest : public KernelTest {
   Task<Status> noting(std::string what, Status outcome = Status::OK()) {
     notes.push_back(std::move(what));
     co_return outcome;
+  }
+  /// This member has been elected, to catch up to second 12, which s alone has.
+  void beElected() {
+    known.name = known.primary = "me";
+    known.members[0].state = MemberState::kSecondary;
+    known.members[0].applied = applied;
+    known.members[1].applied = entryAt(12);
   }
   /// This member's newest entry is in nobody's log.
   void haveAnotherHistory() {
@@ -126,6 +134,7 @@ class OplogFetcherTest : public KernelTest {
   std::vector<std::string> notes, lines;
   std::set<std::pair<int, log::Severity>> written;  ///< ids and severities of these lines
   std::map<int, std::string> errors;                ///< of lines that name one, the newest by id
+  std::map<int, int64_t> seconds;                   ///< likewise, of lines that have some
   Snapshot<Fetching> seen;
 };
 

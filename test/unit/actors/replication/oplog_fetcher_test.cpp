@@ -251,7 +251,7 @@ TEST_F(OplogFetcherTest, PushesNoEntriesThatDoNotFollowEachOther) {
   auto& log = members.logs["s"];
   log.entries.insert(log.entries.begin() + 7, logEntry(entryAt(20)));
   follow();
-  EXPECT_EQ(seen.memory.denied.at("s"), Denial::kFailed);
+  EXPECT_EQ(seen.memory.denied.at("s"), Denial::kUnusable);
   EXPECT_EQ(taken(), range(6, 10)) << "all of them of the other source";
 }
 
@@ -360,7 +360,8 @@ TEST_F(OplogFetcherTest, FollowsAnewWhenAllIsAppliedThatWasFetchedBefore) {
 }
 
 TEST_F(OplogFetcherTest, ANewPrimaryCatchesUpFromAnyMember) {  // ELE-019
-  known.primary.clear();
+  known.name = known.primary = "me";
+  known.members[0].state = MemberState::kSecondary;
   known.chainingAllowed = false;
   spawn();
   EXPECT_TRUE(tell(CatchUpTo{entryAt(10)}).isOK());

@@ -54,17 +54,30 @@ TEST_F(OplogFetcherTest, LeavesASourceThatDoesNotAnswerWhenAnotherMemberLeads) {
   EXPECT_EQ(phase(), FetchPhase::kFetching);
 }
 
+/// The second batch is a large one, as those of a source that is far ahead: the third may be as well.
 TEST_F(OplogFetcherTest, ALargeBatchMayTakeLong) {
   auto& log = members.logs["s"];
+  log.batchEntries = 2;
   FetcherParts wanted = parts();
-  wanted.credit = 16;  // any entry is more than a share of it
+  wanted.credit =
+      2 * logEntry(entryAt(1)).bytes().size() + 1;  // a batch is no more than that, and no small share of it
   node.spawn<OplogFetcher>(kFetcherPath, wanted);
   EXPECT_TRUE(tell(Follow{}).isOK());
+  node.run();
+  ASSERT_EQ(taken(), range(6, 10));
   node.advance(8s);
   EXPECT_EQ(seen.memory.source, "s");
   log.wake();
   node.advance(3s);
   EXPECT_EQ(seen.memory.source, "p") << "it has read all";
+}
+
+TEST_F(OplogFetcherTest, ASourceMayTakeLongAfterItsFirstBatch) {
+  follow();
+  node.advance(8s);
+  EXPECT_EQ(seen.memory.source, "s") << "a first batch is a small one, whatever follows";
+  node.advance(3s);
+  EXPECT_EQ(seen.memory.source, "p");
 }
 
 TEST_F(OplogFetcherTest, AwaitsASilentSourceWhileNobodyElseLeads) {
@@ -81,7 +94,7 @@ TEST_F(OplogFetcherTest, AwaitsASilentSourceWhileNobodyElseLeads) {
 }
 
 TEST_F(OplogFetcherTest, ANewPrimaryLeavesASourceThatSaysNothingForTenSeconds) {
-  known.name = known.primary = "me";
+  beElected();
   for (auto& member : known.members) member.applied = entryAt(12);
   members.logs["p"].addRange(11, 12);
   spawn();
@@ -98,8 +111,7 @@ TEST_F(OplogFetcherTest, ANewPrimaryLeavesASourceThatSaysNothingForTenSeconds) {
 }
 
 TEST_F(OplogFetcherTest, ANewPrimaryLeadsWithoutWhatNobodyGives) {
-  known.name = known.primary = "me";
-  known.members[1].applied = entryAt(12);
+  beElected();
   std::vector<int64_t> ended;
   FetcherParts wanted = parts();
   wanted.endCatchUp = [&](int64_t term) { ended.push_back(term); };
@@ -113,6 +125,58 @@ TEST_F(OplogFetcherTest, ANewPrimaryLeadsWithoutWhatNobodyGives) {
   EXPECT_EQ(ended.front(), 3);
   EXPECT_THAT(written, Contains(Pair(21290, log::Severity::kWarning)));
   EXPECT_THAT(errors[21290], StartsWith("nothing has come from it"));
+}
+
+/// The applier may need long for what is in the buffer.
+TEST_F(OplogFetcherTest, ANewPrimaryThatHasFetchedAllLeavesNobody) {
+  beElected();
+  members.logs["s"].addRange(11, 12);
+  spawn();
+  EXPECT_TRUE(tell(CatchUpTo{entryAt(12), 3}).isOK());
+  node.advance(60s);
+  EXPECT_EQ(seen.memory.source, "s");
+  EXPECT_TRUE(tell(CatchUpTo{entryAt(13), 3}).isOK());
+  node.advance(2s);
+  EXPECT_EQ(seen.memory.left.at("s"), Denial::kSilent) << "now it lacks something";
+}
+
+/// A link that is down for a moment.
+TEST_F(OplogFetcherTest, ANewPrimaryAsksTheOnlySourceAgainThatFailed) {
+  beElected();
+  auto& log = members.logs["s"];
+  log.isReachable = false;
+  std::vector<int64_t> ended;
+  FetcherParts wanted = parts();
+  wanted.endCatchUp = [&](int64_t term) { ended.push_back(term); };
+  node.spawn<OplogFetcher>(kFetcherPath, wanted);
+  EXPECT_TRUE(tell(CatchUpTo{entryAt(12), 3}).isOK());
+  node.advance(4s);
+  EXPECT_EQ(seconds[21278], 1);
+  log.isReachable = true;
+  log.addRange(11, 11);
+  node.advance(1s);
+  EXPECT_EQ(taken(), range(6, 11));
+  node.advance(8s);
+  for (int i = 0; i < 4; ++i) log.failures.emplace_back(ErrorCode::kHostUnreachable, "the link is down");
+  log.addRange(12, 12);
+  node.advance(2s);
+  EXPECT_EQ(taken(), range(12, 12)) << "it has had entries since";
+  EXPECT_TRUE(ended.empty());
+}
+
+TEST_F(OplogFetcherTest, ANewPrimaryLeadsWithoutWhatASourceHasThatFailsOnAndOn) {
+  beElected();
+  members.logs["s"].isReachable = false;
+  std::vector<int64_t> ended;
+  FetcherParts wanted = parts();
+  wanted.endCatchUp = [&](int64_t term) { ended.push_back(term); };
+  node.spawn<OplogFetcher>(kFetcherPath, wanted);
+  EXPECT_TRUE(tell(CatchUpTo{entryAt(12), 3}).isOK());
+  node.advance(9s);
+  EXPECT_TRUE(ended.empty());
+  node.advance(4s);
+  ASSERT_FALSE(ended.empty());
+  EXPECT_THAT(errors[21290], ::testing::HasSubstr("s is gone"));
 }
 
 }  // namespace

@@ -35,6 +35,14 @@ inline Candidates around() {
   return known;
 }
 
+/// The same when this member has been elected: it names itself, and p is a secondary again.
+inline Candidates aroundANewPrimary() {
+  Candidates known = around();
+  known.members[0].state = MemberState::kSecondary;
+  known.primary = known.name = "me";
+  return known;
+}
+
 inline Probed healthy(const NodeName& source) { return {source, entryAt(1), entryAt(120), 7}; }
 
 inline Fetcher stopped() { return {{.self = "me"}, {}}; }
@@ -42,7 +50,7 @@ inline Fetcher choosing() { return after(stopped(), Follow{}).next; }
 inline Fetcher probing() { return after(choosing(), around()).next; }
 inline Fetcher fetching() { return after(probing(), healthy("s")).next; }
 inline Fetcher catchingUp() {
-  return after(after(after(stopped(), CatchUpTo{entryAt(120)}).next, around()).next, healthy("s")).next;
+  return after(after(after(stopped(), CatchUpTo{entryAt(120)}).next, aroundANewPrimary()).next, healthy("s")).next;
 }
 
 /// Its probe is overdue, looked at twice.

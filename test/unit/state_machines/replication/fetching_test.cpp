@@ -69,105 +69,6 @@ TEST(Fetching, DeniesASourceThatCannotBeProbed) {  // REP-007
   EXPECT_EQ(performed<Probe>(after(after(out.next, DenialOver{"s"}).next, around()))->source, "s");
 }
 
-/// As an old primary is that still hears nobody: what it has and does not send keeps it ahead.
-TEST(Fetching, LeavesASilentSourceForThePrimary) {
-  const FetchOutcome out = after(fetching(), SourceSilent{"s", "p"});
-  EXPECT_EQ(phase(out), FetchPhase::kEnding);
-  EXPECT_TRUE(gaveUp<Fetch>(out));
-  EXPECT_TRUE(performed<EndFetch>(out));
-  EXPECT_EQ(timer<DenialOver>(out)->delay, Millis(10'000));
-  EXPECT_EQ(performed<Probe>(after(after(out.next, FetchIsOver{}).next, around()))->source, "p");
-}
-
-TEST(Fetching, AwaitsASilentSourceThatLeadsOrThatNobodyLeadsInsteadOf) {
-  EXPECT_EQ(phase(after(fetching(), SourceSilent{"s", "s"})), FetchPhase::kFetching);
-  EXPECT_EQ(phase(after(fetching(), SourceSilent{"s", ""})), FetchPhase::kFetching);
-  EXPECT_EQ(phase(after(fetching(), SourceSilent{"earlier", "p"})), FetchPhase::kFetching);
-  Fetcher tried = fetching();
-  tried.memory.primary = "p";
-  tried.memory.denied["p"] = Denial::kFailed;
-  EXPECT_EQ(phase(after(tried, SourceSilent{"s", "p"})), FetchPhase::kFetching) << "the primary cannot be read";
-  tried.memory.primary = "other";
-  const FetchOutcome elected = after(tried, SourceSilent{"s", "p"});
-  EXPECT_EQ(phase(elected), FetchPhase::kEnding) << "it failed before it was elected";
-  EXPECT_FALSE(elected.next.memory.denied.contains("p"));
-}
-
-TEST(Fetching, LeavesASourceThatDoesNotAnswerItsProbeForThePrimary) {
-  const FetchOutcome asked = after(choosing(), around());
-  ASSERT_EQ(timer<ProbeOverdue>(asked)->delay, Fetching::kSilence);
-  const FetchOutcome suspects = after(asked.next, ProbeOverdue{});
-  EXPECT_EQ(phase(suspects), FetchPhase::kProbing) << "this process may have been stopped";
-  ASSERT_EQ(timer<ProbeOverdue>(suspects)->delay, Fetching::kSecondLook);
-  const FetchOutcome out = after(suspects.next, ProbeOverdue{});
-  EXPECT_TRUE(gaveUp<Probe>(out));
-  EXPECT_EQ(timer<DenialOver>(out)->delay, Millis(10'000));
-  EXPECT_EQ(performed<Probe>(after(out.next, around()))->source, "p");
-}
-
-TEST(Fetching, SilentSourcesAreAskedAgainWhereThereIsNoOther) {
-  Candidates known = around();
-  known.members.push_back(known.members[1]);
-  known.members.back().host = "t";
-  Fetcher now = unanswered(after(choosing(), known).next).next;
-  FetchOutcome out = after(now, known);
-  EXPECT_EQ(performed<Probe>(out)->source, "t");
-  now = unanswered(out.next).next;
-  EXPECT_EQ(performed<Probe>(after(now, known))->source, "p") << "nearer ones are silent";
-  known.members[0].state = MemberState::kDown;
-  out = after(now, known);
-  EXPECT_EQ(performed<Probe>(out)->source, "s") << "better than none";
-  EXPECT_TRUE(out.next.memory.denied.empty());
-}
-
-TEST(Fetching, AwaitsAProbeUntilAnotherMemberLeads) {
-  Candidates known = around();
-  known.primary.clear();
-  const FetchOutcome waits = after(after(choosing(), known).next, ProbeOverdue{});
-  EXPECT_EQ(phase(waits), FetchPhase::kProbing);
-  EXPECT_EQ(timer<ProbeOverdue>(waits)->delay, Fetching::kSilence);
-  const Fetcher heard = after(waits.next, around()).next;
-  EXPECT_EQ(phase(unanswered(heard)), FetchPhase::kChoosing);
-}
-
-TEST(Fetching, ANewPrimaryLeavesASilentSourceForAnotherMember) {
-  const FetchOutcome out = after(catchingUp(), SourceSilent{"s", "me"});
-  EXPECT_EQ(phase(out), FetchPhase::kEnding);
-  EXPECT_EQ(performed<Probe>(after(after(out.next, FetchIsOver{}).next, around()))->source, "p");
-  EXPECT_EQ(phase(after(fetching(), SourceSilent{"s", "me"})), FetchPhase::kFetching) << "not before it is told to";
-}
-
-/// Else two that are silent by turns would hold it for ever.
-TEST(Fetching, ANewPrimaryAsksNobodyTwiceThatItHasLeft) {
-  FetchOutcome out = after(catchingUp(), SourceSilent{"s", "me"});
-  EXPECT_FALSE(timer<DenialOver>(out));
-  out = after(after(out.next, FetchIsOver{}).next, around());
-  ASSERT_EQ(performed<Probe>(out)->source, "p");
-  out = after(out.next, ProbeFailed{"p", "no answer"});
-  EXPECT_FALSE(timer<DenialOver>(out));
-  out = after(after(out.next, around()).next, around());
-  EXPECT_TRUE(performed<EndCatchUp>(out));
-  const FetchOutcome later = after(after(out.next, CatchUpTo{entryAt(120), 8}).next, around());
-  EXPECT_EQ(performed<Probe>(later)->source, "s") << "in another term";
-  const FetchOutcome follows = after(after(out.next, Follow{}).next, around());
-  EXPECT_EQ(performed<Probe>(follows)->source, "s") << "as a follower";
-  const FetchOutcome stops = after(after(out.next, StopFetching{}).next, Follow{});
-  EXPECT_EQ(performed<Probe>(after(stops.next, around()))->source, "s") << "after it has led";
-}
-
-TEST(Fetching, ANewPrimaryLeadsWithoutWhatASilentSourceAloneHas) {
-  Candidates known = around();
-  known.members[0].applied = {};
-  const FetchOutcome asked = after(after(stopped(), CatchUpTo{entryAt(120), 7}).next, known);
-  EXPECT_EQ(performed<Probe>(asked)->source, "s");
-  EXPECT_EQ(timer<ProbeOverdue>(asked)->delay, Fetching::kLongSilence);
-  const FetchOutcome looked = after(unanswered(asked.next).next, known);
-  EXPECT_FALSE(performed<EndCatchUp>(looked));
-  const FetchOutcome again = after(looked.next, known);
-  ASSERT_TRUE(performed<EndCatchUp>(again));
-  EXPECT_EQ(performed<EndCatchUp>(again)->term, 7);
-}
-
 TEST(Fetching, AsksASourceAgainThatFailedAndWasElectedSince) {
   Candidates known = around();
   known.primary.clear();
@@ -203,7 +104,7 @@ TEST(Fetching, DeniesASourceWhoseLogBeginsTooLate) {  // REP-008
 TEST(Fetching, DeniesASourceWithoutTheEntryUpToWhichItIsInconsistent) {  // REP-009
   Probed found = healthy("s");
   found.hasRequiredEntry = false;
-  EXPECT_EQ(after(probing(), found).next.memory.denied.at("s"), Denial::kFailed);
+  EXPECT_EQ(after(probing(), found).next.memory.denied.at("s"), Denial::kUnusable);
 }
 
 TEST(Fetching, DeniesASourceThatHasLess) {  // REP-013, REP-017
@@ -234,13 +135,6 @@ TEST(Fetching, HasDivergedFromASourceOfALaterTermWithAnEarlierTime) {
   EXPECT_EQ(phase(after(probing(), found)), FetchPhase::kDiverged);
 }
 
-TEST(Fetching, ANewPrimaryDeniesASourceInsteadOfRollingBack) {
-  const FetchOutcome out = after(catchingUp(), ended(FetchEnd::kDiverged));
-  EXPECT_EQ(phase(out), FetchPhase::kChoosing);
-  EXPECT_EQ(out.next.memory.denied.at("s"), Denial::kFailed);
-  EXPECT_FALSE(performed<RollBack>(out));
-}
-
 TEST(Fetching, OpensABrokenCursorThreeTimes) {  // REP-016
   Fetcher now = fetching();
   for (int i = 0; i < 3; ++i) {
@@ -269,7 +163,7 @@ TEST(Fetching, ChoosesAnewWhenItsSourceHasRolledBackOrIsUnfit) {  // REP-010, RE
 }
 
 TEST(Fetching, DeniesASourceWhoseEntriesAreNoLog) {
-  EXPECT_EQ(after(fetching(), ended(FetchEnd::kDamaged)).next.memory.denied.at("s"), Denial::kFailed);
+  EXPECT_EQ(after(fetching(), ended(FetchEnd::kDamaged)).next.memory.denied.at("s"), Denial::kUnusable);
 }
 
 TEST(Fetching, LooksAgainWhenTheSetHasChanged) {  // REP-034
@@ -320,53 +214,6 @@ TEST(Fetching, FollowsAgainAfterAStopThatHasNotEnded) {
   const Fetcher now = after(after(fetching(), StopFetching{}).next, Follow{}).next;
   EXPECT_EQ(now.memory.phase, FetchPhase::kEnding);
   EXPECT_EQ(phase(after(now, FetchIsOver{})), FetchPhase::kChoosing);
-}
-
-TEST(Fetching, AWinnerGivesUpItsSourceAndFetchesFromAnyMember) {  // ELE-018, ELE-019
-  const FetchOutcome out = after(fetching(), CatchUpTo{entryAt(130)});
-  EXPECT_EQ(phase(out), FetchPhase::kEnding);
-  Candidates known = around();
-  known.chainingAllowed = false;
-  known.primary.clear();
-  EXPECT_EQ(performed<Probe>(after(after(out.next, FetchIsOver{}).next, known))->source, "s");
-}
-
-TEST(Fetching, AWinnerAlsoAsksMembersThatFailedItAsSources) {  // ELE-019
-  const Fetcher denied = after(probing(), ProbeFailed{"s"}).next;
-  ASSERT_TRUE(denied.memory.denied.contains("s"));
-  const FetchOutcome out = after(denied, CatchUpTo{entryAt(120)});
-  EXPECT_TRUE(out.next.memory.denied.empty());
-  EXPECT_EQ(performed<Probe>(after(out.next, around()))->source, "s");
-}
-
-TEST(Fetching, ACatchUpIsFruitlessAfterTwoLooksWithoutASource) {
-  Fetcher now = after(stopped(), CatchUpTo{entryAt(120)}).next;
-  for (const int looks : {1, 2, 2}) {
-    const FetchOutcome out = after(now, Candidates{});
-    now = out.next;
-    EXPECT_EQ(now.memory.fruitless, looks);
-    EXPECT_EQ(performed<EndCatchUp>(out).has_value(), looks == 2) << "told again and again: it may be lost";
-  }
-  now = after(now, around()).next;
-  EXPECT_EQ(now.memory.fruitless, 0) << "somebody has come";
-  EXPECT_EQ(after(choosing(), Candidates{}).next.memory.fruitless, 0) << "a follower goes on looking";
-  EXPECT_FALSE(performed<EndCatchUp>(after(after(choosing(), Candidates{}).next, Candidates{})));
-}
-
-TEST(Fetching, FruitlessLooksOfAnotherTermOrTargetDoNotEndACatchUp) {
-  const CatchUpTo wanted{entryAt(120), 3};
-  const Fetcher once = after(after(stopped(), wanted).next, Candidates{}).next;
-  const FetchOutcome same = after(after(once, wanted).next, Candidates{});
-  ASSERT_TRUE(performed<EndCatchUp>(same)) << "told again of the same";
-  EXPECT_EQ(performed<EndCatchUp>(same)->term, 3);
-  for (const CatchUpTo& other : {CatchUpTo{entryAt(120), 4}, CatchUpTo{entryAt(130), 3}}) {
-    const FetchOutcome first = after(after(once, other).next, Candidates{});
-    EXPECT_FALSE(performed<EndCatchUp>(first));
-    const FetchOutcome second = after(first.next, Candidates{});
-    ASSERT_TRUE(performed<EndCatchUp>(second));
-    EXPECT_EQ(performed<EndCatchUp>(second)->term, other.term);
-  }
-  EXPECT_EQ(after(once, Follow{}).next.document.term, 0) << "it leads no more";
 }
 
 /// Writes wait for its followers.
