@@ -1,3 +1,5 @@
+#include "state_machines/replication/fetching.hpp"
+
 #include <algorithm>
 #include <initializer_list>
 #include <utility>

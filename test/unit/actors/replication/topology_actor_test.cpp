@@ -87,7 +87,8 @@ TEST_F(TopologyActorTest, AConfigIsInUseFromWhatItHasAppliedAtThatMoment) {
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(succeeds(R"({"insert": "c", "documents": [{}], "writeConcern": {"w": 1}})"));
   const OpTime newest = server.server->progress->applied();
   ASSERT_LT(memory().applied, newest) << "it is told a moment later";
-  EXPECT_TRUE(succeeds(R"({"replSetReconfig": {"_id": "rs", "version": 9, "members": [{"_id": 0, "host": "n1:1"}]},
+  EXPECT_TRUE(succeeds(R"({"replSetReconfig": {"_id": "rs", "version": 9,
+                                               "members": [{"_id": 0, "host": "n1:1", "priority": 2}]},
                            "force": true})",
                        "admin"));
   server.node.run();
