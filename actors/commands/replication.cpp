@@ -129,12 +129,14 @@ std::chrono::seconds boundedSeconds(int64_t secs) {
   return std::chrono::seconds(std::min<int64_t>(secs, std::numeric_limits<int32_t>::max()));
 }
 
-/// How long a change of the config may take: what new members have to answer, and as much again for the rest.
+/// How long a change of the config may take: what new members have to answer, and as much again for the rest. It ends
+/// before the command does, which is to tell how.
 Duration timeToReconfigure(Request& request, const ReplicaSetConfig& next) {
   const Duration longest = boundedSeconds(next.settings.heartbeatTimeoutSecs) + kPatience;
   const auto deadline = request.operation().deadline();
   if (!deadline) return longest;
-  return std::clamp<Duration>(*deadline - request.server().node.environment().now(), Millis(1), longest);
+  const Duration left = *deadline - request.server().node.environment().now();
+  return std::clamp<Duration>(left - std::min<Duration>(left / 10, std::chrono::seconds(1)), Millis(1), longest);
 }
 
 /// Without what it needs, every write that names no concern would fail. A default that the present config cannot

@@ -43,7 +43,7 @@ Status OplogTrimmer::trimOnce() {
   for (;;) {
     const TimePoint begun = environment().now();
     TROUPE_ASSIGN(const bool went, oplog_->truncateOldest(unit, millis, needed_ ? needed_() : std::nullopt));
-    if (!went) return Status::OK();
+    if (!went) return oplog_->noteBeginning(unit);
     oplog_->noteTruncation(std::chrono::duration_cast<std::chrono::microseconds>(environment().now() - begun));
   }
 }

@@ -11,8 +11,8 @@
 namespace troupe::maintenance {
 
 /// Keeps the oplog within its size, looking once a second: after a start it counts in slices what is there (TRN-004),
-/// then truncates the oldest stretch for as long as one has expired (TRN-005). It waits while a rollback has taken
-/// storage down. Runs on its own thread.
+/// then truncates the oldest stretch for as long as one has expired (TRN-005), and notes where the log begins. It waits
+/// while a rollback has taken storage down. Runs on its own thread.
 class OplogTrimmer final : public Actor {
  public:
   /// The time from which on entries are needed, for the replay after a crash; a zero time: all are.

@@ -160,7 +160,7 @@ Task<OplogFetcher::Outcome> OplogFetcher::done(EndFetch) {
       co_await pushed;
     }
   }
-  co_return std::optional<Event>(FetchIsOver{});
+  co_return std::optional<Event>(FetchIsOver{pull_ && pull_->entries > 0});
 }
 
 Task<OplogFetcher::Outcome> OplogFetcher::done(CloseBuffer) {

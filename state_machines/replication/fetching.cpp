@@ -224,8 +224,9 @@ void onProbeOverdue(FetchTurn& t, const ProbeOverdue&) {
   denyAndGoOn(t, Denial::kSilent);
 }
 
-void onFetchIsOver(FetchTurn& t, const FetchIsOver&) {
+void onFetchIsOver(FetchTurn& t, const FetchIsOver& ended) {
   t.mem.isPulling = false;
+  if (ended.progressed) beginPatience(t);
   goOn(t);
 }
 void onRollbackEnded(FetchTurn& t, const RollbackEnded&) { goOn(t); }

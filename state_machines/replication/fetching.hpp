@@ -62,7 +62,9 @@ struct SourceSilent {
   NodeName primary;  ///< that is known now; empty: none
 };
 /// No fetch is under way, and nothing more will be pushed; the answer to EndFetch.
-struct FetchIsOver {};
+struct FetchIsOver {
+  bool progressed = false;  ///< entries were fetched before it ended
+};
 struct RollbackEnded {};
 struct InitialSyncEnded {};
 /// There was no source to copy, and this member's data are what they were.
@@ -253,7 +255,7 @@ TROUPE_DESCRIBE(troupe::replication::Probed, 0, source, oldest, newest, rollback
 TROUPE_DESCRIBE(troupe::replication::ProbeFailed, 0, source, why)
 TROUPE_DESCRIBE(troupe::replication::FetchEnded, 0, source, how, progressed, why)
 TROUPE_DESCRIBE(troupe::replication::SourceSilent, 0, source, primary)
-TROUPE_DESCRIBE(troupe::replication::FetchIsOver, 0)
+TROUPE_DESCRIBE(troupe::replication::FetchIsOver, 0, progressed)
 TROUPE_DESCRIBE(troupe::replication::RollbackEnded, 0)
 TROUPE_DESCRIBE(troupe::replication::InitialSyncEnded, 0)
 TROUPE_DESCRIBE(troupe::replication::InitialSyncGivenUp, 0)

@@ -63,6 +63,7 @@ std::set<NodeName> deniedHosts(const Fetching::Memory& mem) {
 /// For a new primary writes wait, and a majority that has what it does not get would not have elected it.
 std::optional<NodeName> choose(FetchTurn& t, const Candidates& known) {
   std::set<NodeName> denied = deniedHosts(t.mem);
+  t.mem.lastResort.clear();
   if (const auto source = chooseSource(known, denied, t.doc.mission)) return source;
   if (t.doc.mission != Mission::kFollow) return std::nullopt;
   for (const auto& [host, why] : t.mem.denied)

@@ -1,6 +1,8 @@
 #include "state_machines/replication/member_views.hpp"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "state_machines/replication/roles.hpp"
 #include "state_machines/replication/step_down.hpp"
@@ -107,9 +109,10 @@ void onLivenessTimeout(Turn& t, const LivenessTimeout& event) {
   MemberView* v = t.view(event.host);
   if (!v || v->heard.erase(event.distance) == 0) return;
   if (!v->isAlive()) {
-    std::string refusal = std::move(v->refusal);  // what refuses is there, and is no member
-    *v = nothingKnownOf(event.host);
-    v->refusal = std::move(refusal);
+    MemberView gone = nothingKnownOf(event.host);
+    gone.refusal = std::move(v->refusal);  // what refuses is there, and is no member
+    if (t.isLeading()) std::tie(gone.applied, gone.durable) = std::tie(v->applied, v->durable);  // it stays on its disk
+    *v = std::move(gone);
   }
   if (event.distance == 0) onMemberGone(t, event.host);
   if (t.isLeading() && !seesMajority(t.now())) stepDown(t, "nothing was heard of a majority for the election timeout");

@@ -28,10 +28,14 @@ bool isElectableIn(const ReplicaSetConfig& config, const NodeName& host) {
   return member && member->isElectable();
 }
 
-/// From now on this config holds; the others are told at once. Entries that are counted by a config with the same
-/// members are counted by this one.
+/// Whether the same members have what is committed by the one as by the other.
+bool commitAlike(const ReplicaSetConfig& a, const ReplicaSetConfig& b) {
+  return a.members == b.members && a.writeConcernMajorityJournalDefault == b.writeConcernMajorityJournalDefault;
+}
+
+/// From now on this config holds; the others are told at once.
 void install(Turn& t, ReplicaSetConfig config) {
-  if (!t.hasConfig() || t.config().members != config.members) t.mem.inUseFrom.reset();
+  if (!t.hasConfig() || !commitAlike(t.config(), config)) t.mem.inUseFrom.reset();
   t.doc.config = std::move(config);
   rebuildViews(t);
   t.perform(InstallConfig{t.config()});
@@ -300,7 +304,9 @@ void abandonChange(Turn& t, ErrorCode code, std::string why) {
   if (t.mem.change) concludeChange(t, Status(code, std::move(why)));
 }
 
+/// What has been heard without a heartbeat may be enough by now.
 void onReconfigDeadline(Turn& t, const ReconfigDeadline&) {
+  proceedWithReconfig(t);
   if (!t.mem.change) return;
   if (isAsking(t))
     return abandonChange(
@@ -308,8 +314,9 @@ void onReconfigDeadline(Turn& t, const ReconfigDeadline&) {
         fmt::format("nothing was changed: these members did not answer in time: {}", fmt::join(t.mem.awaited, ", ")));
   if (t.mem.change->stage == Stage::kClaiming)
     return abandonChange(t, ErrorCode::kCurrentConfigNotCommittedYet,
-                         "nothing was changed: " + whyNotClaimed(t) +
-                             ". Bring one of them back, or use force: true, which may lose what only they have");
+                         fmt::format("the config stays as it is, version {}: {}. Bring one of them back, or use force: "
+                                     "true, which may lose what only they have",
+                                     t.config().version, whyNotClaimed(t)));
   abandonChange(t, ErrorCode::kExceededTimeLimit,
                 fmt::format("the new config, version {}, is installed here, and not on a majority of the voters yet; "
                             "these take it as soon as they are reached: {}",

@@ -38,11 +38,12 @@ Status openFailure(int code, const std::string& text, bool reportsDamage, const 
     return {ErrorCode::kOperationFailed, "no memory left to open " + directory + "; free some and start again"};
   }
   // Nor is what the disk does not give now: it may on another try, or from a copy on another disk.
-  if (code == EIO || mentions(cause, std::strerror(EIO))) {
-    return {ErrorCode::kOperationFailed, "the disk of " + directory +
-                                             " fails; copy the directory to another one and start there, restore a "
-                                             "backup, or resync from another member: " +
-                                             cause};
+  for (const int failing : {EIO, EROFS, EDQUOT, ESTALE, ETIMEDOUT}) {
+    if (code == failing || mentions(cause, std::strerror(failing)))
+      return {ErrorCode::kOperationFailed, "the disk of " + directory +
+                                               " fails; copy the directory to another one and start there, restore a "
+                                               "backup, or resync from another member: " +
+                                               cause};
   }
   if (reportsDamage) {
     return {ErrorCode::kDataCorruptionDetected, directory +

@@ -77,6 +77,14 @@ StatusWith<std::optional<bson::Timestamp>> OplogStore::oldest(RecoveryUnit& unit
   return found ? std::optional(OplogKey::decode(cursor->key())) : std::nullopt;
 }
 
+Status OplogStore::noteBeginning(RecoveryUnit& unit) {
+  TROUPE_ASSIGN(auto cursor, unit.cursor(table()));
+  TROUPE_ASSIGN(const bool found, cursor->seekAtOrAfter(OplogKey(truncatedTo_)));
+  const bson::Timestamp oldest = found ? OplogKey::decode(cursor->key()) : bson::Timestamp{};
+  beginning_.store(oldest.asUint64(), std::memory_order_relaxed);
+  return Status::OK();
+}
+
 StatusWith<bool> OplogStore::scan(RecoveryUnit& unit, int maxEntries) {
   if (scanEnd_ == bson::Timestamp{}) return true;
   TROUPE_ASSIGN(auto cursor, unit.cursor(table()));

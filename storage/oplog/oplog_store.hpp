@@ -48,6 +48,10 @@ class OplogStore {
   /// Time of the newest entry, visible or not; nothing when there is none.
   StatusWith<std::optional<bson::Timestamp>> newest(RecoveryUnit& unit) const;
   StatusWith<std::optional<bson::Timestamp>> oldest(RecoveryUnit& unit) const;
+  /// Looks where the log begins, for those who ask `beginning`. One caller at a time, as of `truncateOldest`.
+  Status noteBeginning(RecoveryUnit& unit);
+  /// Time of the oldest entry when it was looked for last; zero: it was not, or there was none. Any thread.
+  bson::Timestamp beginning() const { return bson::Timestamp::fromUint64(beginning_.load(std::memory_order_relaxed)); }
 
   OplogVisibility& visibility() { return visibility_; }
   const OplogVisibility& visibility() const { return visibility_; }
@@ -102,6 +106,7 @@ class OplogStore {
   bson::Timestamp truncatedTo_;  ///< everything up to it is gone: truncation need not look there again
   bson::Timestamp scanEnd_;      ///< newest entry at the opening
   bson::Timestamp scanned_;
+  std::atomic<uint64_t> beginning_{0};
   std::atomic<int64_t> truncations_{0}, truncateMicros_{0}, scanMicros_{0};
 };
 

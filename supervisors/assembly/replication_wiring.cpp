@@ -160,15 +160,13 @@ Status cutBehindHoles(storage::Catalog& catalog, storage::OplogStore& oplog, bso
 
 Status endOfMisfitData(const Status& failure) {
   switch (failure.code()) {
-    case ErrorCode::kInternalError:
-    case ErrorCode::kOutOfDiskSpace:
-    case ErrorCode::kTooManyFilesOpen:
-    case ErrorCode::kExceededMemoryLimit:
-    case ErrorCode::kObjectIsBusy:
-    case ErrorCode::kInterrupted:
-    case ErrorCode::kInterruptedAtShutdown:
-    case ErrorCode::kInterruptedDueToReplStateChange: return failure;
-    default: return {ErrorCode::kManualInterventionRequired, failure.reason()};
+    case ErrorCode::kNoSuchKey:          // a document or a record is missing
+    case ErrorCode::kNamespaceNotFound:  // a collection
+    case ErrorCode::kFailedToParse:      // an entry that is none
+    case ErrorCode::kCommandNotFound:    // one of a later version
+    case ErrorCode::kIllegalOperation:   // a log whose times do not grow
+    case ErrorCode::kManualInterventionRequired: return {ErrorCode::kManualInterventionRequired, failure.reason()};
+    default: return failure;
   }
 }
 

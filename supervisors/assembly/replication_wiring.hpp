@@ -56,8 +56,8 @@ Status cutBehindHoles(storage::Catalog& catalog, storage::OplogStore& oplog, bso
                       storage::SessionPool& sessions, log::Log& log);
 
 /// The failure to carry out entries of the log, as the reason for which the node ends: ManualInterventionRequired where
-/// another start would meet it again, since the data of this node are not those of the log. What passes is left as it
-/// is: a lack of the machine (space, files, memory), a failure of the engine, a batch that was cut off.
+/// another start would meet it again, since the data of this node are not those of the log. All else may pass, and is
+/// left as it is: conflicts, a lack of the machine (space, files, memory), failures of the engine, a batch cut off.
 Status endOfMisfitData(const Status& failure);
 
 /// Before that: where the last life was not stopped in order (`endOfLog`, the truncate-after point, is not zero),

@@ -329,7 +329,8 @@ int exitCodeFor(const Status& status, FailedWhile when) {
     case ErrorCode::kInvalidOptions:
     case ErrorCode::kFailedToParse: return when == FailedWhile::kStarting ? kOptions : kOther;
     case ErrorCode::kUnsupportedFormat: return when == FailedWhile::kStarting ? kFormat : kOther;
-    // Of the node's data: every other start would meet the same.
+    // Of the node's data: every other start would meet the same. One that has run may find another page.
+    case ErrorCode::kDataCorruptionDetected: return when == FailedWhile::kStarting ? kNeedsOperator : kOther;
     case ErrorCode::kManualInterventionRequired: return kNeedsOperator;
     default: return kOther;
   }

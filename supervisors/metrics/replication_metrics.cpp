@@ -10,8 +10,6 @@
 #include "actors/replication/replication_progress.hpp"
 #include "actors/replication/source_candidates.hpp"
 #include "actors/server/server_context.hpp"
-#include "storage/operation/operation_context.hpp"
-#include "storage/oplog/replicated_writes.hpp"
 
 namespace troupe::supervisors {
 
@@ -120,21 +118,16 @@ void addFlowControl(MetricSet& m, server::ServerContext& server, const MetricSet
           last.sustainerRate, set);
 }
 
-/// Seconds between the oldest and the newest entry of the own log. None while a rollback has storage down.
-std::optional<double> logWindow(server::ServerContext& server) {
-  const auto pass = storage::BackgroundGate::enter(&server.operations.replicated->background);
-  if (!pass) return std::nullopt;
-  storage::OperationContext reading({.sessions = server.storageSessions});
-  const auto oldest = server.oplog->oldest(reading.recoveryUnit());
-  const auto newest = server.oplog->newest(reading.recoveryUnit());
-  if (!oldest.isOK() || !newest.isOK() || !*oldest || !*newest) return std::nullopt;
-  const auto seconds = [](bson::Timestamp time) { return static_cast<double>(time.seconds); };
-  return std::max(0.0, seconds(**newest) - seconds(**oldest));
+/// Seconds between the oldest and the newest entry of the own log; nothing: it was not looked at yet, or is empty.
+std::optional<double> logWindow(const storage::OplogStore& oplog) {
+  const bson::Timestamp oldest = oplog.beginning(), newest = oplog.visibility().get();
+  if (oldest == bson::Timestamp{}) return std::nullopt;
+  return std::max(0.0, double{newest.seconds} - double{oldest.seconds});
 }
 
 void addLog(MetricSet& m, server::ServerContext& server, const MetricSet::Labels& set) {
   const storage::OplogStore& oplog = *server.oplog;
-  if (const auto window = logWindow(server))
+  if (const auto window = logWindow(oplog))
     m.gauge("troupe_replica_log_window_seconds",
             "time that this member's log reaches back: one that lags by more cannot catch up from it", *window, set);
   m.gauge("troupe_replica_log_bytes", "size of the log's entries", static_cast<double>(oplog.bytes()), set);

@@ -104,9 +104,29 @@ class Elections(unittest.TestCase):
                     member = next(m for m in config["members"] if m["host"] == dead.name)
                     member["votes"], member["priority"] = 0, 0
                 self.assertTrue(eventually(lambda: primary.view_of(dead)["health"] == 0))
+                time.sleep(3 * ELECTION_TIMEOUT_MS / 1000)  # nobody hears of it any more
                 group.reconfigure(takes_its_vote, primary)
                 majority = client.app.items.with_options(write_concern=WriteConcern("majority", wtimeout=10_000))
                 majority.insert_one({"_id": 50})
+
+    def test_a_change_that_waits_in_vain_says_for_whom(self):
+        with Set(3, m2={"arbiterOnly": True}) as group:
+            group.initiate()
+            group.have_data()
+            dead = group.settled()
+            dead.kill()
+            primary = group.primary()
+            config = primary.command("replSetGetConfig")["config"]
+            config["version"] += 10
+            member = next(m for m in config["members"] if m["host"] == dead.name)
+            member["votes"], member["priority"] = 0, 0
+            refused = primary.ask({"replSetReconfig": config, "maxTimeMS": int(2000 * SLOWNESS)})
+            self.assertEqual((refused.get("code"), refused.get("codeName")), (308, "CurrentConfigNotCommittedYet"), refused)
+            self.assertIn(dead.name, refused["errmsg"])
+            dead.start()
+            self.assertTrue(eventually(lambda: primary.view_of(dead)["stateStr"] == "SECONDARY"), dead.log_tail())
+            self.assertTrue(all(m["votes"] == 1 for m in primary.command("replSetGetConfig")["config"]["members"]), "nothing was changed")
+            primary.command("replSetReconfig", config)
 
     def test_an_arbiter_votes_and_never_leads(self):
         with Set(3, m2={"arbiterOnly": True}) as group:

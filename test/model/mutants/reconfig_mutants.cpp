@@ -46,6 +46,14 @@ Step<Topology> isInUseAtOnce(const Real& real, const Now& now, const Topology::E
   return step;
 }
 
+/// What a change waits for stays what it was by the config before, which had other members.
+Step<Topology> keepsWhatWasInUse(const Real& real, const Now& now, const Topology::Event& e) {
+  Step<Topology> step = real(now, e);
+  auto& after = step.memory;
+  if (after && leads(after->phase) && !after->inUseFrom) after->inUseFrom = now.memory.inUseFrom;
+  return step;
+}
+
 Step<Topology> forgetsWhatWasCommitted(const Real& real, const Now& now, const ConfigInUse& e) {
   return real(now, ConfigInUse{e.config, OpTime{}});
 }
@@ -88,6 +96,8 @@ std::vector<Mutant> mutants() {
   return {
       {"reconfigs", "a second change comes before the first config is in use", kLacks, growing(2),
        onAll(isInUseAtOnce)},
+      {"reconfigs", "a second change waits for what the config before the present one had to wait for", kLacks,
+       growing(2), onAll(keepsWhatWasInUse)},
       {"reconfigs", "a second change does not wait for what was committed", kLacks, growing(1),
        on(forgetsWhatWasCommitted)},
       {"reconfigs", "a second change comes before a majority holds the first", kApart, shrinking({three, two, one}),

@@ -69,7 +69,9 @@ std::vector<Fetching::Event> howAFetchEnds(const NodeName& source) {
 
 void endsOfOtherActions(Model& model) {
   using Events = std::vector<Fetching::Event>;
-  model.comesOf<Fetching, EndFetch>([](const NodeName&, const EndFetch&) { return Events{FetchIsOver{}}; });
+  model.comesOf<Fetching, EndFetch>([](const NodeName&, const EndFetch&) {
+    return Events{FetchIsOver{}, FetchIsOver{true}};
+  });
   model.comesOf<Fetching, RollBack>([](const NodeName&, const RollBack&) { return Events{RollbackEnded{}}; });
   model.comesOf<Fetching, NeedInitialSync>([](const NodeName&, const NeedInitialSync&) {
     return Events{InitialSyncEnded{}, InitialSyncGivenUp{}};

@@ -35,7 +35,8 @@ TEST(ReconfigDeadline, ADeadMemberLosesItsVoteWhereItHadWhatWasCommittedBeforeTh
   up = inUse(up, opTime(2, 10));
   up = when(up.next, AppliedAdvanced{opTime(3, 90), opTime(3, 90), {}});
   viewOf(up.next, "b:1").applied = viewOf(up.next, "b:1").durable = opTime(3, 11);
-  up = when(up.next, Unreachable{"b:1"});
+  up = when(when(up.next, Unreachable{"b:1"}).next, LivenessTimeout{"b:1", 0});
+  ASSERT_FALSE(viewOf(up.next, "b:1").isAlive());
   const Outcome changed = when(up.next, without(config, 1));
   EXPECT_EQ(stageOf(changed), ConfigChange::Stage::kSpreading);
 }
@@ -67,7 +68,10 @@ TEST(ReconfigDeadline, AChangeThatWaitsInVainIsTakenBackAndItsCommandHearsWhy) {
   EXPECT_NE(whyOf(late).find("these have not: b:1. Bring"), std::string::npos) << whyOf(late);
   EXPECT_FALSE(late.next.memory.change);
   EXPECT_EQ(late.next.document.config->version, config.version);
-  const Outcome back = when(late.next, MemberAdvanced{"b:1", opTime(3, 20)});
+  Snapshot<Topology> b = memberOf(config, "b:1");
+  b.memory.applied = b.memory.durable = opTime(3, 20);
+  EXPECT_EQ(when(asked.next, shown(b, "a:1")).next.document.config->version, config.version + 1) << "in time it is";
+  const Outcome back = when(late.next, shown(b, "a:1"));
   EXPECT_EQ(back.next.document.config->version, config.version) << "nothing is changed hours later";
 }
 

@@ -16,6 +16,7 @@ TEST(EndOfMisfitData, DataThatAreNotThoseOfTheLogNeedAnOperator) {
 
 TEST(EndOfMisfitData, WhatMayPassIsLeftAsItIs) {
   for (const auto code : {ErrorCode::kInternalError, ErrorCode::kOutOfDiskSpace, ErrorCode::kTooManyFilesOpen,
+                          ErrorCode::kWriteConflict, ErrorCode::kTemporarilyUnavailable, ErrorCode::kBadValue,
                           ErrorCode::kInterrupted, ErrorCode::kInterruptedAtShutdown})
     EXPECT_EQ(endOfMisfitData({code, "why"}), code) << errorName(code);
 }

@@ -16,12 +16,14 @@ TEST(ExitCode, AWrongOptionIsTold) {
 TEST(ExitCode, DataThatNeedAnOperatorAreTold) {
   EXPECT_EQ(codeOf(ErrorCode::kManualInterventionRequired), 65);
   EXPECT_EQ(codeOf(ErrorCode::kManualInterventionRequired, FailedWhile::kRunning), 65);
+  EXPECT_EQ(codeOf(ErrorCode::kDataCorruptionDetected), 65);
+  EXPECT_EQ(codeOf(ErrorCode::kDataCorruptionDetected, FailedWhile::kRunning), 100);
 }
 
 /// Another start may do better.
 TEST(ExitCode, AllElseIsOneCode) {
   for (const auto code : {ErrorCode::kInternalError, ErrorCode::kOutOfDiskSpace, ErrorCode::kInitialSyncFailure,
-                          ErrorCode::kOperationFailed, ErrorCode::kDataCorruptionDetected})
+                          ErrorCode::kOperationFailed})
     EXPECT_EQ(codeOf(code), 100) << errorName(code);
 }
 
