@@ -1,4 +1,5 @@
 """Replica sets of real processes: they elect, fail over, step down, and say so."""
+import datetime
 import os
 import time
 import unittest
@@ -97,6 +98,9 @@ class Elections(unittest.TestCase):
             dead = next(m for m in group.others(primary) if not m.hello().get("arbiterOnly"))
             with primary.client() as client:
                 client.app.items.with_options(write_concern=WriteConcern("majority")).insert_one({"_id": 1})
+                written = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+                # A heartbeat has told the primary that it has it.
+                self.assertTrue(eventually(lambda: primary.view_of(dead)["lastHeartbeat"].replace(tzinfo=None) > written))
                 dead.kill()
                 client.app.items.with_options(write_concern=WriteConcern(1)).insert_many({"_id": i} for i in range(2, 50))
 
