@@ -6,10 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace troupe::supervisors {
 
@@ -66,11 +70,22 @@ StatusWith<pid_t> launch(char* const* argv, const char* errors) {
   return all.pid;
 }
 
-bool wasStartedOn(pid_t pid, const std::string& data) {
+/// With which arguments a process was started. None: it has ended, or has become its program only now: for a moment the
+/// system shows none then.
+std::vector<std::string> argumentsOf(pid_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/cmdline");
-  for (std::string argument; std::getline(in, argument, '\0');)
-    if (argument == data) return true;
-  return false;
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(in, argument, '\0');) arguments.push_back(argument);
+  return arguments;
+}
+
+bool wasStartedOn(pid_t pid, const std::string& data) {
+  std::vector<std::string> arguments = argumentsOf(pid);
+  for (int looks = 0; arguments.empty() && looks < 50 && kill(pid, 0) == 0; ++looks) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    arguments = argumentsOf(pid);
+  }
+  return std::ranges::find(arguments, data) != arguments.end();
 }
 
 }  // namespace
