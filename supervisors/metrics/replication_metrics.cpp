@@ -122,7 +122,7 @@ void addFlowControl(MetricSet& m, server::ServerContext& server, const MetricSet
 std::optional<double> logWindow(const storage::OplogStore& oplog) {
   const bson::Timestamp oldest = oplog.beginning(), newest = oplog.visibility().get();
   if (oldest == bson::Timestamp{}) return std::nullopt;
-  return std::max(0.0, double{newest.seconds} - double{oldest.seconds});
+  return std::max(0.0, static_cast<double>(newest.seconds) - static_cast<double>(oldest.seconds));
 }
 
 void addLog(MetricSet& m, server::ServerContext& server, const MetricSet::Labels& set) {
