@@ -31,7 +31,7 @@ using replication::ReplicaSetConfig;
 
 /// How long a command waits for the topology beyond what it allows itself.
 constexpr Duration kPatience = std::chrono::seconds(30);
-/// The topology ends a change that comes too late before nobody waits for its answer any more.
+/// How much longer the command waits than the topology: its answer tells how the change ended.
 constexpr Duration kForAnswer = std::chrono::seconds(5);
 
 Status notReplicated() { return {ErrorCode::kNoReplicationEnabled, "not running with --replSet"}; }
@@ -129,8 +129,8 @@ std::chrono::seconds boundedSeconds(int64_t secs) {
   return std::chrono::seconds(std::min<int64_t>(secs, std::numeric_limits<int32_t>::max()));
 }
 
-/// How long a change of the config may take: what new members have to answer, and as much again for the rest. It ends
-/// before the command does, which is to tell how.
+/// How long a change of the config may take: the time that new members have to answer, and kPatience for the rest, but
+/// less than is left of maxTimeMS, so that the command can tell how the change ended.
 Duration timeToReconfigure(Request& request, const ReplicaSetConfig& next) {
   const Duration longest = boundedSeconds(next.settings.heartbeatTimeoutSecs) + kPatience;
   const auto deadline = request.operation().deadline();

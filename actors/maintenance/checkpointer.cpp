@@ -41,7 +41,6 @@ void Checkpointer::look() {
   setPhase("waiting", "until the next checkpoint is due");
   if (!status.isOK()) {
     // To start anew would forget who asked for it, and when it was due. The engine itself ends a process that it must.
-    ++failed_;
     failures_->fetch_add(1, std::memory_order_relaxed);
     policy_.failed(environment().now());
     log_->warning(log::Component::kStorage, 7003005, "checkpointer", "A checkpoint failed and will be tried again soon",
@@ -54,9 +53,9 @@ void Checkpointer::look() {
 }
 
 bson::Document Checkpointer::describe() const {
-  return bson::doc("taken", taken_, "failed", failed_, "skippedIdle", skipped_, "skippedUnstable", unstable_,
-                   "lastMillis", lastMillis_, "lastStable", engine_->lastCheckpointTimestamp(), "periodSeconds",
-                   periodSeconds_->load());
+  return bson::doc("taken", taken_, "failed", failures_->load(std::memory_order_relaxed), "skippedIdle", skipped_,
+                   "skippedUnstable", unstable_, "lastMillis", lastMillis_, "lastStable",
+                   engine_->lastCheckpointTimestamp(), "periodSeconds", periodSeconds_->load());
 }
 
 }  // namespace troupe::maintenance

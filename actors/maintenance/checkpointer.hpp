@@ -49,7 +49,7 @@ class Checkpointer final : public Actor {
   storage::BackgroundGate* const gate_;
   storage::CheckpointPolicy policy_;
   storage::DurabilityTicket covered_ = 0;  ///< commits the last checkpoint holds
-  int64_t taken_ = 0, failed_ = 0, skipped_ = 0, unstable_ = 0, lastMillis_ = 0;
+  int64_t taken_ = 0, skipped_ = 0, unstable_ = 0, lastMillis_ = 0;
 };
 
 }  // namespace troupe::maintenance

@@ -102,9 +102,7 @@ Task<StatusWith<std::optional<RollbackActor::Event>>> RollbackActor::perform(Act
     co_return std::optional<Event>();
   }
   if (const auto* end = std::get_if<GiveUp>(&action)) {
-    // A step that has failed may succeed after a start. What the logs say, it would find again.
-    const auto code = hasFailedStep_ ? ErrorCode::kOperationFailed : ErrorCode::kManualInterventionRequired;
-    fail(Status(code, end->why));
+    fail(Status(end->mayPass ? ErrorCode::kOperationFailed : ErrorCode::kManualInterventionRequired, end->why));
     co_return std::optional<Event>();
   }
   const bool isHarmless =
@@ -116,10 +114,7 @@ Task<StatusWith<std::optional<RollbackActor::Event>>> RollbackActor::perform(Act
     outcome = Status(ErrorCode::kInternalError, failure.what());
   }
   if (outcome.isOK()) co_return std::optional<Event>(std::move(*outcome));
-  if (!isHarmless) {
-    hasFailedStep_ = true;
-    co_return std::optional<Event>(RollbackFailed{outcome.status().toString()});
-  }
+  if (!isHarmless) co_return std::optional<Event>(RollbackFailed{.why = outcome.status().toString(), .mayPass = true});
   parts_.log->info(kLogComponent, 21132, kContext, "The logs could not be compared",
                    bson::doc("source", snapshot().memory.source, "error", outcome.status().toString()));
   co_return std::optional<Event>(SourceFailed{});

@@ -126,7 +126,6 @@ class RollbackActor final : public machines::MachineHost<Rollback> {
   bool interruptsUnits_ = false;  ///< those that lie idle
   std::optional<storage::StorageRollback> rollback_;
   bool isReplayed_ = false;
-  bool hasFailedStep_ = false;  ///< for good, and not because of what the logs say
   RollbackSummary summary_;
   int64_t shownId_ = 0;
 };

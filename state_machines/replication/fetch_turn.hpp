@@ -8,8 +8,8 @@
 
 namespace troupe::replication {
 
-/// One event being handled: a working copy of the fetching machine and what is to be done. The rules of the machine are
-/// functions that change a turn; its steps are turns that were handed in.
+/// The fetching machine while it handles one event: a working copy of its document and memory, and the effects that
+/// follow. Rules are functions that change a turn; `step` makes it the machine's step.
 struct FetchTurn {
   explicit FetchTurn(const Snapshot<Fetching>& now) : before(now), doc(now.document), mem(now.memory) {}
 

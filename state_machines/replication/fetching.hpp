@@ -104,7 +104,7 @@ struct DenialOver {
 };
 /// A probe has not been answered for `kSilence`, or in a catch-up for `kLongSilence`; looked at twice.
 struct ProbeOverdue {};
-/// A catch-up has got no entry for `kLongSilence`.
+/// A catch-up began `kLongSilence` ago, or its last fetch that gave entries ended then.
 struct PatienceOver {};
 
 // Actions of the actor around the machine.
@@ -215,7 +215,7 @@ struct Fetching : machines::Machine<Fetching> {
     std::map<NodeName, Denial> denied;  ///< until their DenialOver
     NodeName lastResort;              ///< follows: was silent, and is asked again since there is no other; empty: none
     std::map<NodeName, Denial> left;  ///< catching up: sources that are not asked again in this catch-up
-    bool isImpatient = false;         ///< catching up: no entry has come for kLongSilence
+    bool isImpatient = false;         ///< catching up: since PatienceOver, a source that fails is left
     NodeName primary;                 ///< when it looked last; empty: none was known
     int32_t fruitless = 0;            ///< choosing, to catch up: looks that found no source, at most kFruitlessLooks
     bool operator==(const Memory&) const = default;

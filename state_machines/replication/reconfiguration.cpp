@@ -61,9 +61,9 @@ std::vector<NodeName> votersBehind(const Turn& t, const OpTime& from) {
   for (const MemberConfig& member : t.config().members) {
     if (!isVoterWithData(member)) continue;
     const MemberView* const v = t.view(member.host);
-    const bool isUp =
+    const bool isCaughtUp =
         v ? holds(v->applied, v->durable) : member.host == t.doc.self && holds(t.mem.applied, t.mem.durable);
-    if (!isUp) behind.push_back(member.host);
+    if (!isCaughtUp) behind.push_back(member.host);
   }
   return behind;
 }

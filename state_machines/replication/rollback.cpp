@@ -32,12 +32,15 @@ Step<Rollback> followAgain() {
   return Rollback::stay().remembering(Rollback::Memory{}).then(Rollback::perform(GoOnFollowing{}));
 }
 
-Step<Rollback> failForGood(std::string why) {
+Step<Rollback> fail(std::string why, bool mayPass) {
   Rollback::Memory memory;
   memory.phase = Rollback::Phase::kFailed;
   memory.why = why;
-  return Rollback::stay().remembering(std::move(memory)).then(Rollback::perform(GiveUp{std::move(why)}));
+  return Rollback::stay().remembering(std::move(memory)).then(Rollback::perform(GiveUp{std::move(why), mayPass}));
 }
+
+/// A start would find the same.
+Step<Rollback> failForGood(std::string why) { return fail(std::move(why), false); }
 
 Step<Rollback> onDiverged(const Rollback::Document&, const Rollback::Memory& memory, const Diverged& report) {
   Rollback::Memory changed = movedTo(Rollback::Phase::kStopping, memory);
@@ -141,9 +144,10 @@ const machines::Transitions<Rollback>& Rollback::transitions() {
                           [](const Document&, const Memory&, const RollbackOver&) { return followAgain(); }),
     };
     for (const Phase phase : kWorking)
-      rows.push_back(row<RollbackFailed>(
-          phase, {Phase::kFailed},
-          [](const Document&, const Memory&, const RollbackFailed& failure) { return failForGood(failure.why); }));
+      rows.push_back(row<RollbackFailed>(phase, {Phase::kFailed},
+                                         [](const Document&, const Memory&, const RollbackFailed& failure) {
+                                           return fail(failure.why, failure.mayPass);
+                                         }));
     return machines::Transitions<Rollback>(std::move(rows));
   }();
   return table;

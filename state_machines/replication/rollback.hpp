@@ -38,6 +38,7 @@ struct RollbackOver {};
 /// What was begun cannot be ended (RBK-015).
 struct RollbackFailed {
   std::string why;
+  bool mayPass = false;  ///< another start may get further: a step failed, and not for what the logs say
 };
 
 // What it has done on its node.
@@ -73,6 +74,7 @@ struct GoOnFollowing {};
 /// Ends the node: its data must not be served.
 struct GiveUp {
   std::string why;
+  bool mayPass = false;  ///< of the failure
 };
 
 /// Takes a member back to the newest entry that its log shares with another member's (RBK-001 to RBK-018).
@@ -163,7 +165,7 @@ TROUPE_DESCRIBE(troupe::replication::StorageTakenDown, 0)
 TROUPE_DESCRIBE(troupe::replication::StorageRolledBack, 0)
 TROUPE_DESCRIBE(troupe::replication::LogReplayed, 0)
 TROUPE_DESCRIBE(troupe::replication::RollbackOver, 0)
-TROUPE_DESCRIBE(troupe::replication::RollbackFailed, 0, why)
+TROUPE_DESCRIBE(troupe::replication::RollbackFailed, 0, why, mayPass)
 TROUPE_DESCRIBE(troupe::replication::StopFollowing, 0)
 TROUPE_DESCRIBE(troupe::replication::FindCommonPoint, 0, source)
 TROUPE_DESCRIBE(troupe::replication::EnterRollback, 0)
@@ -173,7 +175,7 @@ TROUPE_DESCRIBE(troupe::replication::RollStorageBack, 0, common)
 TROUPE_DESCRIBE(troupe::replication::ReplayLog, 0, common)
 TROUPE_DESCRIBE(troupe::replication::EndRollback, 0, common)
 TROUPE_DESCRIBE(troupe::replication::GoOnFollowing, 0)
-TROUPE_DESCRIBE(troupe::replication::GiveUp, 0, why)
+TROUPE_DESCRIBE(troupe::replication::GiveUp, 0, why, mayPass)
 TROUPE_DESCRIBE(troupe::replication::Rollback::Memory, 0, phase, source, common, newest, committed, undone, idBefore,
                 operationsEnded, saved, why)
 TROUPE_MACHINE(troupe::replication::Rollback, 1, id, rollbackId)

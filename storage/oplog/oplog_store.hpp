@@ -48,7 +48,8 @@ class OplogStore {
   /// Time of the newest entry, visible or not; nothing when there is none.
   StatusWith<std::optional<bson::Timestamp>> newest(RecoveryUnit& unit) const;
   StatusWith<std::optional<bson::Timestamp>> oldest(RecoveryUnit& unit) const;
-  /// Looks where the log begins, for those who ask `beginning`. One caller at a time, as of `truncateOldest`.
+  /// Reads the time of the oldest entry, which `beginning` returns from then on. Called by the thread of
+  /// `truncateOldest`.
   Status noteBeginning(RecoveryUnit& unit);
   /// Time of the oldest entry when it was looked for last; zero: it was not, or there was none. Any thread.
   bson::Timestamp beginning() const { return bson::Timestamp::fromUint64(beginning_.load(std::memory_order_relaxed)); }

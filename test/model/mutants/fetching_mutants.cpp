@@ -24,20 +24,31 @@ Model follower() { return fetchingOf({}); }
 Model followerThatIsToldNothing() { return fetchingOf({.commands = false}); }
 Model newPrimary() { return fetchingOf({.mission = Mission::kCatchUp}); }
 
-FetchStep forgetsDenial(const FetchReal& real, const FetchNow& now, const Candidates& e) {
-  FetchNow forgetful = now;
-  forgetful.memory.denied.clear();
-  FetchStep step = real(forgetful, e);
-  if (step.memory) step.memory->denied = now.memory.denied;
+/// Decides as if that field of its memory had that value.
+template <class E, class Field>
+FetchStep pretending(Field Fetching::Memory::*field, Field value, const FetchReal& real, const FetchNow& now,
+                     const E& e) {
+  FetchNow changed = now;
+  changed.memory.*field = std::move(value);
+  FetchStep step = real(changed, e);
+  if (step.memory) (*step.memory).*field = now.memory.*field;
   return step;
 }
 
+FetchStep forgetsDenial(const FetchReal& real, const FetchNow& now, const Candidates& e) {
+  return pretending(&Fetching::Memory::denied, {}, real, now, e);
+}
+
 FetchStep forgivesInACatchUp(const FetchReal& real, const FetchNow& now, const Candidates& e) {
-  FetchNow forgetful = now;
-  forgetful.memory.left.clear();
-  FetchStep step = real(forgetful, e);
-  if (step.memory) step.memory->left = now.memory.left;
-  return step;
+  return pretending(&Fetching::Memory::left, {}, real, now, e);
+}
+
+FetchStep leavesTheLastResort(const FetchReal& real, const FetchNow& now, const ProbeOverdue& e) {
+  return pretending(&Fetching::Memory::lastResort, {}, real, now, e);
+}
+
+FetchStep hasNoPatience(const FetchReal& real, const FetchNow& now, const Candidates& e) {
+  return pretending(&Fetching::Memory::isImpatient, true, real, now, e);
 }
 
 /// As a follower does.
@@ -47,22 +58,6 @@ FetchStep deniesForAWhileInACatchUp(const FetchReal& real, const FetchNow& now, 
   step.memory->denied.merge(step.memory->left);
   for (const auto& [host, why] : step.memory->denied)
     step.effects.push_back(Fetching::after(Fetching::denialOf(why), DenialOver{host}));
-  return step;
-}
-
-FetchStep leavesTheLastResort(const FetchReal& real, const FetchNow& now, const ProbeOverdue& e) {
-  FetchNow unaware = now;
-  unaware.memory.lastResort.clear();
-  FetchStep step = real(unaware, e);
-  if (step.memory) step.memory->lastResort = now.memory.lastResort;
-  return step;
-}
-
-FetchStep hasNoPatience(const FetchReal& real, const FetchNow& now, const Candidates& e) {
-  FetchNow impatient = now;
-  impatient.memory.isImpatient = true;
-  FetchStep step = real(impatient, e);
-  if (step.memory) step.memory->isImpatient = now.memory.isImpatient;
   return step;
 }
 

@@ -41,6 +41,7 @@ class OplogFetcherTest : public KernelTest {
     parts.buffer = &buffer;
     parts.candidates = [this] { return known; };
     parts.applied = [this] { return applied; };
+    parts.endCatchUp = [this](int64_t term) { endedCatchUps.push_back(term); };
     parts.drained = [this] { return noting("drained"); };
     parts.opened = [this] { notes.push_back("opened"); };
     parts.rollBack = [this](const NodeName& source) {
@@ -132,6 +133,7 @@ class OplogFetcherTest : public KernelTest {
   OpTime applied = entryAt(5), rolledBackTo;
   OpTime copiedUpTo;  ///< by an initial sync
   std::vector<std::string> notes, lines;
+  std::vector<int64_t> endedCatchUps;               ///< their terms
   std::set<std::pair<int, log::Severity>> written;  ///< ids and severities of these lines
   std::map<int, std::string> errors;                ///< of lines that name one, the newest by id
   std::map<int, int64_t> seconds;                   ///< likewise, of lines that have some

@@ -112,17 +112,14 @@ TEST_F(OplogFetcherTest, ANewPrimaryLeavesASourceThatSaysNothingForTenSeconds) {
 
 TEST_F(OplogFetcherTest, ANewPrimaryLeadsWithoutWhatNobodyGives) {
   beElected();
-  std::vector<int64_t> ended;
-  FetcherParts wanted = parts();
-  wanted.endCatchUp = [&](int64_t term) { ended.push_back(term); };
-  node.spawn<OplogFetcher>(kFetcherPath, wanted);
+  spawn();
   EXPECT_TRUE(tell(CatchUpTo{entryAt(12), 3}).isOK());
   node.advance(9s);
-  EXPECT_TRUE(ended.empty());
+  EXPECT_TRUE(endedCatchUps.empty());
   EXPECT_FALSE(errors.contains(21290));
   node.advance(3s);
-  ASSERT_FALSE(ended.empty());
-  EXPECT_EQ(ended.front(), 3);
+  ASSERT_FALSE(endedCatchUps.empty());
+  EXPECT_EQ(endedCatchUps.front(), 3);
   EXPECT_THAT(written, Contains(Pair(21290, log::Severity::kWarning)));
   EXPECT_THAT(errors[21290], StartsWith("nothing has come from it"));
 }
@@ -145,10 +142,7 @@ TEST_F(OplogFetcherTest, ANewPrimaryAsksTheOnlySourceAgainThatFailed) {
   beElected();
   auto& log = members.logs["s"];
   log.isReachable = false;
-  std::vector<int64_t> ended;
-  FetcherParts wanted = parts();
-  wanted.endCatchUp = [&](int64_t term) { ended.push_back(term); };
-  node.spawn<OplogFetcher>(kFetcherPath, wanted);
+  spawn();
   EXPECT_TRUE(tell(CatchUpTo{entryAt(12), 3}).isOK());
   node.advance(4s);
   EXPECT_EQ(seconds[21278], 1);
@@ -161,21 +155,18 @@ TEST_F(OplogFetcherTest, ANewPrimaryAsksTheOnlySourceAgainThatFailed) {
   log.addRange(12, 12);
   node.advance(2s);
   EXPECT_EQ(taken(), range(12, 12)) << "it has had entries since";
-  EXPECT_TRUE(ended.empty());
+  EXPECT_TRUE(endedCatchUps.empty());
 }
 
 TEST_F(OplogFetcherTest, ANewPrimaryLeadsWithoutWhatASourceHasThatFailsOnAndOn) {
   beElected();
   members.logs["s"].isReachable = false;
-  std::vector<int64_t> ended;
-  FetcherParts wanted = parts();
-  wanted.endCatchUp = [&](int64_t term) { ended.push_back(term); };
-  node.spawn<OplogFetcher>(kFetcherPath, wanted);
+  spawn();
   EXPECT_TRUE(tell(CatchUpTo{entryAt(12), 3}).isOK());
   node.advance(9s);
-  EXPECT_TRUE(ended.empty());
+  EXPECT_TRUE(endedCatchUps.empty());
   node.advance(4s);
-  ASSERT_FALSE(ended.empty());
+  ASSERT_FALSE(endedCatchUps.empty());
   EXPECT_THAT(errors[21290], ::testing::HasSubstr("s is gone"));
 }
 

@@ -102,6 +102,7 @@ TEST(Rollback, WhatAMajorityHasIsNeverUndone) {  // RBK-010
   ASSERT_TRUE(did<GiveUp>(out));
   EXPECT_THAT(did<GiveUp>(out)->why, testing::HasSubstr("Timestamp(4, 1)"));
   EXPECT_THAT(did<GiveUp>(out)->why, testing::HasSubstr("Save its data directory"));
+  EXPECT_FALSE(did<GiveUp>(out)->mayPass);
   EXPECT_FALSE(out.persist);
 }
 
@@ -154,10 +155,11 @@ TEST(Rollback, GoesBackThenReplaysThenEnds) {  // RBK-013
 TEST(Rollback, AFailureEndsTheNode) {  // RBK-015
   for (const Phase phase : {Phase::kComparing, Phase::kEntering, Phase::kSaving, Phase::kTakingDown,
                             Phase::kRollingBack, Phase::kReplaying, Phase::kEnding}) {
-    const Outcome out = when(in(phase), RollbackFailed{"the disk is full"});
+    const Outcome out = when(in(phase), RollbackFailed{"the disk is full", true});
     EXPECT_EQ(phaseAfter(out), Phase::kFailed);
     ASSERT_TRUE(did<GiveUp>(out));
     EXPECT_EQ(did<GiveUp>(out)->why, "the disk is full");
+    EXPECT_TRUE(did<GiveUp>(out)->mayPass);
   }
   EXPECT_TRUE(when(in(Phase::kFailed), Diverged{"b:1"}).effects.empty()) << "it does not begin again";
 }

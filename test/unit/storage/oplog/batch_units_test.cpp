@@ -125,41 +125,46 @@ TEST_P(BatchUnitsTest, ALogThatDoesNotGrowIsRefused) {
   EXPECT_THAT(own.times(), ElementsAre(at(1), at(2)));
 }
 
+/// A member whose log has the first of these entries; the others are its next batch.
+struct LogOfOneEntry {
+  explicit LogOfOneEntry(OplogStretch all) : stretch(std::move(all)) {
+    EXPECT_TRUE(own.add(every.first(1), documents.first(1)).isOK());
+  }
+  Status addRest() { return own.add(every.subspan(1), documents.subspan(1)); }
+
+  const OplogStretch stretch;
+  const std::span<const OplogEntry> every = stretch.entries;
+  const std::span<const bson::Document> documents = stretch.documents;
+  Member member;
+  MemberLog own{member};
+};
+
 // REC-004: no point marks where a batch begins, for all of its entries enter the log together.
 TEST_P(BatchUnitsTest, AFailureWithinABatchLeavesNoneOfItsEntries) {
   ASSERT_TRUE(insertAll({1, 2, 3, 4}).isOK());
-  Member member;
-  MemberLog own(member);
-  const OplogStretch entries = stretch();
-  const std::span<const OplogEntry> every = entries.entries;
-  const std::span<const bson::Document> documents = entries.documents;
-  ASSERT_TRUE(own.add(every.first(1), documents.first(1)).isOK());
+  LogOfOneEntry log(stretch());
   {
-    const auto other = own.begin(every.subspan(2, 1), documents.subspan(2, 1));
+    const auto other = log.own.begin(log.every.subspan(2, 1), log.documents.subspan(2, 1));
     ASSERT_TRUE(other->status.isOK()) << other->status.toString();
-    EXPECT_EQ(own.add(every.subspan(1), documents.subspan(1)).code(), ErrorCode::kWriteConflict) << "the second row";
+    EXPECT_EQ(log.addRest().code(), ErrorCode::kWriteConflict) << "the second row";
   }
-  EXPECT_THAT(own.times(), ElementsAre(at(1)));
-  ASSERT_TRUE(own.add(every.subspan(1), documents.subspan(1)).isOK());
-  EXPECT_THAT(own.times(), ElementsAre(at(1), at(2), at(3), at(4)));
+  EXPECT_THAT(log.own.times(), ElementsAre(at(1)));
+  ASSERT_TRUE(log.addRest().isOK());
+  EXPECT_THAT(log.own.times(), ElementsAre(at(1), at(2), at(3), at(4)));
 }
 
 TEST_P(BatchUnitsTest, ACrashWithinABatchLeavesNoneOfItsEntries) {
   ASSERT_TRUE(insertAll({1, 2, 3}).isOK());
-  Member member;
-  MemberLog own(member);
-  const OplogStretch entries = stretch();
-  const std::span<const OplogEntry> every = entries.entries;
-  const std::span<const bson::Document> documents = entries.documents;
-  ASSERT_TRUE(own.add(every.first(1), documents.first(1)).isOK());
-  const auto batch = own.begin(every.subspan(1), documents.subspan(1));  // all rows are written, and not committed
+  LogOfOneEntry log(stretch());
+  const auto batch =
+      log.own.begin(log.every.subspan(1), log.documents.subspan(1));  // all rows are written, and not committed
   ASSERT_TRUE(batch->status.isOK()) << batch->status.toString();
-  ASSERT_TRUE(member.harness->engine().flushLog().isOK());
-  const auto within = member.harness->afterACrash();
+  ASSERT_TRUE(log.member.harness->engine().flushLog().isOK());
+  const auto within = log.member.harness->afterACrash();
   EXPECT_THAT(timesOf(*within), ElementsAre(at(1)));
   ASSERT_TRUE(batch->work.commit().isOK());
-  ASSERT_TRUE(member.harness->engine().flushLog().isOK());
-  const auto behind = member.harness->afterACrash();
+  ASSERT_TRUE(log.member.harness->engine().flushLog().isOK());
+  const auto behind = log.member.harness->afterACrash();
   EXPECT_THAT(timesOf(*behind), ElementsAre(at(1), at(2), at(3)));
 }
 
