@@ -386,9 +386,12 @@ Step<Fetching> Fetching::resume(const Document& document) {
   return std::move(t).step();
 }
 
+/// A source whose probe succeeded had all that this member has, which has got the rest from it.
 std::string whyToChange(const Snapshot<Fetching>& now, const Candidates& known) {
   const auto& memory = now.memory;
-  return whyToChangeSource(known, {memory.source, memory.isRequested}, deniedHosts(memory), now.document.mission);
+  const PresentSource source{memory.source, memory.isRequested,
+                             memory.phase == kFetching ? std::optional(known.own) : std::nullopt};
+  return whyToChangeSource(known, source, deniedHosts(memory), now.document.mission);
 }
 
 NodeName syncSourceOf(const Snapshot<Fetching>& now) {

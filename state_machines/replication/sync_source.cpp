@@ -48,12 +48,12 @@ bool hasNoOtherSource(const Candidates& known, const SourceCandidate& candidate)
   return candidate.syncsFrom && (candidate.syncsFrom->empty() || *candidate.syncsFrom == known.name);
 }
 
-/// A source that could be chosen now and has far more than `candidate`; null: none.
-const SourceCandidate* farAheadOf(const Candidates& known, const SourceCandidate& candidate,
-                                  const std::set<NodeName>& denied, Mission mission) {
+/// A source that could be chosen now and has far more than `applied`; null: none.
+const SourceCandidate* farAheadOf(const Candidates& known, const OpTime& applied, const std::set<NodeName>& denied,
+                                  Mission mission) {
   for (const SourceCandidate& other : known.members)
     if (!denied.contains(other.host) && mayBeSource(known, other, mission) &&
-        isBehindBy(candidate.applied, other.applied, known.maxLagSecs))
+        isBehindBy(applied, other.applied, known.maxLagSecs))
       return &other;
   return nullptr;
 }
@@ -65,7 +65,7 @@ std::vector<const SourceCandidate*> sources(const Candidates& known, const std::
   std::vector<const SourceCandidate*> all, preferred, ofTheTerm;
   for (const SourceCandidate& candidate : known.members) {
     if (denied.contains(candidate.host) || !mayBeSource(known, candidate, mission)) continue;
-    if (farAheadOf(known, candidate, denied, mission)) continue;
+    if (farAheadOf(known, candidate.applied, denied, mission)) continue;
     all.push_back(&candidate);
     if (!isPreferred(known, candidate)) continue;
     preferred.push_back(&candidate);
@@ -121,7 +121,10 @@ std::string whyToChangeSource(const Candidates& known, const PresentSource& sour
     return "chaining is not allowed, and it is not the primary";
   if (!isPrimary && !source.isRequested && present->applied <= known.own && hasNoOtherSource(known, *present))
     return "it is not ahead of this member, and has no source itself, or this one";
-  const SourceCandidate* better = farAheadOf(known, *present, denied, mission);
+  if (source.isRequested && !source.found) return {};  // its probe will tell how far it is
+  const OpTime newest = std::max(present->applied, source.found.value_or(OpTime()));
+  if (newest == OpTime()) return {};
+  const SourceCandidate* better = farAheadOf(known, newest, denied, mission);
   return better ? "it is too far behind " + better->host : std::string();
 }
 

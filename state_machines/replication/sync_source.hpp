@@ -75,8 +75,11 @@ Status checkRequestedSource(const Candidates& known, const NodeName& host);
 struct PresentSource {
   NodeName host;
   bool isRequested = false;  ///< an operator asked for it: what is no failure of it is not held against it
+  /// The newest entry that it is known to have by its own log, where heartbeats may be older; absent: not probed yet.
+  std::optional<OpTime> found;
 };
-/// Why a member should change its source now, for people; empty: it should not (REP-034).
+/// Why a member should change its source now, for people; empty: it should not (REP-034). A source of which no entry is
+/// known is not far behind: it has just come up, and has not told yet.
 std::string whyToChangeSource(const Candidates& known, const PresentSource& source, const std::set<NodeName>& denied,
                               Mission mission);
 

@@ -264,6 +264,21 @@ TEST(Fetching, AnImpossibleChoiceIsPassedOver) {
   EXPECT_EQ(performed<Probe>(after(after(choosing(), SyncFrom{"stranger"}).next, around()))->source, "s");
 }
 
+/// In a fresh set heartbeats may not have told yet what the others have.
+TEST(Fetching, ARequestedSourceIsKeptThoughHeartbeatsKnowLessThanItsProbe) {  // REP-003
+  Candidates stale = around();
+  stale.own = entryAt(120);
+  stale.members[1].applied = entryAt(80);
+  const Fetcher asked = after(after(choosing(), SyncFrom{"s"}).next, stale).next;
+  ASSERT_EQ(asked.memory.phase, FetchPhase::kProbing);
+  EXPECT_EQ(phase(after(asked, stale)), FetchPhase::kProbing);
+  const Fetcher fetches = after(asked, healthy("s")).next;
+  ASSERT_EQ(fetches.memory.phase, FetchPhase::kFetching);
+  EXPECT_EQ(whyToChange(fetches, stale), "");
+  stale.members[0].applied = entryAt(151);
+  EXPECT_EQ(whyToChange(fetches, stale), "it is too far behind p") << "the primary has gone on";
+}
+
 TEST(Fetching, OnlyASecondaryIsToldWhomToSyncFrom) {
   EXPECT_EQ(refusedWith(after(stopped(), SyncFrom{"p"})), ErrorCode::kNotSecondary);
   EXPECT_EQ(refusedWith(after(catchingUp(), SyncFrom{"p"})), ErrorCode::kNotSecondary);

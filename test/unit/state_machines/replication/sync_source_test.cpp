@@ -205,10 +205,28 @@ TEST(SyncSourceChange, ComesWhenTheSourceIsFarBehindAnotherOne) {
   EXPECT_FALSE(changes(known, "near"));
   known.members[2].applied = second(150);
   EXPECT_TRUE(changes(known, "near"));
-  EXPECT_TRUE(changes(known, "near", true)) << "also when it was asked for";
-  EXPECT_EQ(whyToChangeSource(known, {"near"}, {"far"}, Mission::kFollow), "") << "the other one cannot be chosen";
+  EXPECT_EQ(whyToChangeSource(known, {.host = "near"}, {"far"}, Mission::kFollow), "") << "the other cannot be chosen";
   known.members[2].state = MemberState::kDown;
   EXPECT_FALSE(changes(known, "near")) << "the other one is no better";
+}
+
+TEST(SyncSourceChange, ComesForARequestedSourceThatIsFarBehindOnceItsProbeHasTold) {
+  Candidates known = threeOthers();
+  known.members[2].applied = second(150);
+  EXPECT_FALSE(changes(known, "near", true)) << "what heartbeats have told may be older";
+  const PresentSource probed{.host = "near", .isRequested = true, .found = second(119)};
+  EXPECT_EQ(whyToChangeSource(known, probed, {}, Mission::kFollow), "it is too far behind far");
+}
+
+TEST(SyncSourceChange, DoesNotComeWhereHeartbeatsKnowLessThanTheLogOfTheSource) {
+  Candidates known = threeOthers();
+  known.members[2].applied = second(150);
+  near(known).applied = {};
+  EXPECT_FALSE(changes(known, "near")) << "it has just come up";
+  near(known).applied = second(10);
+  EXPECT_TRUE(changes(known, "near"));
+  const PresentSource probed{.host = "near", .found = second(120)};
+  EXPECT_EQ(whyToChangeSource(known, probed, {}, Mission::kFollow), "") << "thirty seconds are not far";
 }
 
 TEST(SyncSourceChange, IsNeverToldOfASourceThatIsChosenAgain) {
