@@ -195,10 +195,7 @@ Task<InitialSyncer::Done> InitialSyncer::perform(Action action) {
   }
   if (outcome.isOK()) co_return outcome;
   if (attempt && attempt->isAbandoned()) co_return std::optional<Event>();
-  const std::string why = outcome.status().toString();
-  parts_.log->warning(kSyncComponent, 21164, kSyncContext, "An attempt of the initial sync has failed",
-                      bson::doc("syncSource", snapshot().memory.source, "error", why));
-  co_return std::optional<Event>(AttemptFailed{why});
+  co_return std::optional<Event>(AttemptFailed{outcome.status().toString()});
 }
 
 Task<InitialSyncer::Done> InitialSyncer::work(Action action) {
@@ -413,7 +410,10 @@ Task<InitialSyncer::Done> InitialSyncer::done(MakeDataSafe safe) {
   co_return std::optional<Event>(DataSafe{});
 }
 
+/// Every attempt that fails comes here, once, whatever has found that it fails.
 Task<InitialSyncer::Done> InitialSyncer::done(EndAttempt) {
+  parts_.log->warning(kSyncComponent, 21164, kSyncContext, "An attempt of the initial sync has failed",
+                      bson::doc("syncSource", snapshot().memory.source, "error", snapshot().memory.why));
   const auto attempt = attempt_;
   if (attempt) {
     attempt->abandon();

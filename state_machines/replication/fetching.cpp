@@ -255,15 +255,17 @@ void onFollow(FetchTurn& t, const Follow&) {
 }
 
 /// A winner clears its source (ELE-018), and asks each member afresh: what it knew of them as sources is no reason to
-/// leave out what they have. A member that has to give up data, or has none, cannot have been elected. Looks that found
+/// leave out what they have. One that was found too stale while it stood has what a majority has, or it would not have
+/// been elected. A member that has to give up data, or has none, comes first to an end with that. Looks that found
 /// nothing for another term, or for less, do not count.
 void onCatchUpTo(FetchTurn& t, const CatchUpTo& command) {
-  if (t.mem.phase == kDiverged || t.mem.phase == kTooStale || t.mem.phase == kNeedsInitialSync) {
+  if (t.mem.phase == kDiverged || t.mem.phase == kNeedsInitialSync) {
     t.effects.push_back(F::refuse({ErrorCode::kConflictingOperationInProgress,
                                    "this member cannot catch up: its data are not those of its set"}));
     return;
   }
   t.done();
+  endMaintenance(t);
   const bool isNew = !t.catchesUp() || t.doc.term != command.term;
   if (isNew || t.doc.target != command.target) t.mem.fruitless = 0;
   if (isNew) forgetDenials(t);

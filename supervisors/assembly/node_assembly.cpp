@@ -248,7 +248,7 @@ Status NodeAssembly::Parts::openOplog() {
   history =
       std::make_unique<replication::KeptHistory>(*catalog, parameters.minSnapshotHistoryWindowInSeconds, *environment);
   progress->onStable([this](const OpTime& stable) { history->setStable(stable); });
-  TROUPE_TRY(startTimes(*catalog, *oplog, *storageSessions, *progress, found));
+  TROUPE_TRY(endOfMisfitData(startTimes(*catalog, *oplog, *storageSessions, *progress, found)));
   cappedWaiters.followOplog(replicated->visibility, shown->uuid(), *progress);
   return Status::OK();
 }

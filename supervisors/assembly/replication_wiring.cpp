@@ -162,6 +162,9 @@ Status endOfMisfitData(const Status& failure) {
   switch (failure.code()) {
     case ErrorCode::kNoSuchKey:          // a document or a record is missing
     case ErrorCode::kNamespaceNotFound:  // a collection
+    case ErrorCode::kIndexNotFound:      // an index
+    case ErrorCode::kNamespaceExists:    // what the log makes is there already
+    case ErrorCode::kInvalidOptions:     // a change that this collection cannot be given
     case ErrorCode::kFailedToParse:      // an entry that is none
     case ErrorCode::kCommandNotFound:    // one of a later version
     case ErrorCode::kIllegalOperation:   // a log whose times do not grow

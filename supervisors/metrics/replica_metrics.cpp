@@ -22,8 +22,8 @@ void addRole(MetricSet& m, const replication::ReplicaView& view, const MetricSet
     m.gauge("troupe_replica_state", "1 for the state the member is in, 0 for the others", view.state() == state,
             labels);
   }
-  m.gauge("troupe_replica_too_stale", "1 while no other member has the entries that this one needs next",
-          view.topology.memory.tooStale, set);
+  const bool waits = view.topology.memory.tooStale && view.state() == MemberState::kRecovering;
+  m.gauge("troupe_replica_too_stale", "1 while no other member has the entries that this one needs next", waits, set);
   m.gauge("troupe_replica_writable", "1 while the member is a primary that takes writes", view.isWritable(), set);
   m.gauge("troupe_replica_term", "election term the member is in", static_cast<double>(view.topology.memory.term), set);
 }

@@ -78,7 +78,7 @@ class ACopyOfFiles(unittest.TestCase):
             source, = group.members
             added = self.copy_of(source)
             added.start()
-            self.assertEqual(added.ask("replSetGetStatus").get("state"), REMOVED)
+            self.assertTrue(eventually(lambda: added.ask("replSetGetStatus").get("state") == REMOVED), added.log_tail(30))
             self.assertFalse(added.is_primary())
             source.start()
             primary = group.settled()

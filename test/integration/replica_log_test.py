@@ -91,19 +91,22 @@ class Writers(Logs):
 
         def has_applied(since):
             return member.metrics()["metrics"]["repl"]["apply"]["ops"] > since
+        replayed = 0
         for _ in range(3):
             self.assertTrue(eventually(lambda: has_applied(300)), "it is in the middle of batches")
             held = member.status()["lastStableRecoveryTimestamp"]
             self.assertTrue(eventually(lambda: member.status()["lastStableRecoveryTimestamp"] > held), "a checkpoint in between")
             held = member.status()["lastStableRecoveryTimestamp"]
+            self.assertTrue(eventually(lambda: member.status()["optimes"]["durableOpTime"]["ts"] > held), "its log goes on")
             member.kill()
             offset = len(member.log())
             member.start()
             self.assertTrue(eventually(lambda: member.hello().get("secondary"), 60), member.log_tail(30))
             started = [json.loads(line) for line in member.log()[offset:].splitlines() if '"Replayed the oplog"' in line]
             self.assertGreaterEqual(started[0]["attr"]["from"]["$timestamp"]["t"], held.time)
-            self.assertGreater(started[0]["attr"]["entries"], 0)
+            replayed += started[0]["attr"]["entries"]
         end()
+        self.assertGreater(replayed, 0, "each kill met a checkpoint that had everything")
         entries = self.assert_alike(group)
         self.assertGreater(len(entries), 1000)
         self.assertEqual([e[0] for e in entries], sorted({e[0] for e in entries}))

@@ -100,7 +100,7 @@ class Elections(unittest.TestCase):
                 client.app.items.with_options(write_concern=WriteConcern("majority")).insert_one({"_id": 1})
                 written = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
                 # A heartbeat has told the primary that it has it.
-                self.assertTrue(eventually(lambda: primary.view_of(dead)["lastHeartbeat"].replace(tzinfo=None) > written))
+                self.assertTrue(eventually(lambda: primary.view_of(dead)["lastHeartbeatRecv"].replace(tzinfo=None) > written))
                 dead.kill()
                 client.app.items.with_options(write_concern=WriteConcern(1)).insert_many({"_id": i} for i in range(2, 50))
 

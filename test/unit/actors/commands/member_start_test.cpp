@@ -1,4 +1,10 @@
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+#include <string>
+
 #include "actors/replication/replication_progress.hpp"
+#include "storage/oplog/oplog_store.hpp"
 #include "storage/oplog/truncate_after_point.hpp"
 #include "test/unit/actors/commands/replicated_member_fixture.hpp"
 
@@ -94,6 +100,22 @@ TEST_F(MembersDataTest, ThoseOfANodeThatHasLeftItsSetHaveNone) {
   ASSERT_TRUE(write(founder, 3).isOK());
   CommandNode afterAKill(member(founder.engine->disk(), 4));
   EXPECT_EQ(count(afterAKill), 3);
+}
+
+/// Every other start would meet the same, at whichever step it reads the entry.
+TEST_F(MembersDataTest, AnEntryThatIsNoneNeedsAnOperator) {
+  const auto startOn = [](storage::DeterministicDisk left) -> std::string {
+    left.tables.at(std::string(storage::OplogStore::kIdent)).rows.rbegin()->second = bson::Document().bytes();
+    try {
+      CommandNode second(member(std::move(left), 2));
+      return "it started";
+    } catch (const std::runtime_error& failure) {
+      return failure.what();
+    }
+  };
+  EXPECT_THAT(startOn(disk), ::testing::HasSubstr("ManualInterventionRequired")) << "the data are as new as the log";
+  ASSERT_TRUE(write(first, 3).isOK());
+  EXPECT_THAT(startOn(first.engine->disk()), ::testing::HasSubstr("ManualInterventionRequired")) << "it is replayed";
 }
 
 }  // namespace troupe::commands

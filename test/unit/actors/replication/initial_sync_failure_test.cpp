@@ -10,7 +10,15 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class InitialSyncFailureTest : public InitialSyncFixture {};
+class InitialSyncFailureTest : public InitialSyncFixture {
+ protected:
+  /// The lines of the log about attempts that have failed.
+  std::vector<std::string> failuresLogged() {
+    std::vector<std::string> lines = target->log.recentLines();
+    std::erase_if(lines, [](const std::string& line) { return line.find("21164") == std::string::npos; });
+    return lines;
+  }
+};
 
 TEST_F(InitialSyncFailureTest, ABreakOfTheSourceInterruptsNoCopy) {
   dataOfAllKinds();
@@ -169,6 +177,7 @@ TEST_F(InitialSyncFailureTest, ASourceThatRollsBackWhileItIsCopiedSpoilsTheAttem
   const auto shown = status->toBson({0});
   EXPECT_EQ(shown["failedInitialSyncAttempts"].toInt64(), 1);
   EXPECT_THAT(std::string(shown.view().at("initialSyncAttempts.0.status").toStringOr()), HasSubstr("rolled back"));
+  EXPECT_THAT(failuresLogged(), ElementsAre(HasSubstr("rolled back while its data were copied")));
 }
 
 /// What the copy has read of it may be in no log, as its own log may have lost its end. An orderly start would be heard
@@ -223,6 +232,7 @@ TEST_F(InitialSyncFailureTest, ASourceThatIsGoneSpoilsTheAttempt) {
   finish();
   expectTheSame();
   EXPECT_EQ(status->toBson({0})["failedInitialSyncAttempts"].toInt64(), 1);
+  EXPECT_THAT(failuresLogged(), ElementsAre(HasSubstr("planted")));
 }
 
 TEST_F(InitialSyncFailureTest, ASourceThatShutsDownSpoilsTheAttempt) {

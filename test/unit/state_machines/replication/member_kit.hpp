@@ -73,6 +73,13 @@ std::optional<machines::Arm<Topology>> armed(const Outcome& out) {
       if (std::holds_alternative<E>(arm->event)) return *arm;
   return std::nullopt;
 }
+template <class E>
+bool takesBack(const Outcome& out) {
+  return std::ranges::any_of(out.effects, [](const auto& effect) {
+    const auto* disarm = std::get_if<machines::Disarm<Topology>>(&effect);
+    return disarm && std::holds_alternative<E>(disarm->event);
+  });
+}
 /// The answer to the command of this step: OK, or the refusal; nothing if it is still open.
 inline std::optional<Status> answered(const Outcome& out) {
   for (const auto& effect : out.effects) {

@@ -116,6 +116,7 @@ TEST(ReconfigDeadline, EndsWithTheChange) {
   primary.memory.inUseFrom = OpTime{};
   const Outcome done = when(primary, Reconfig{.config = nextOf(config), .patience = kPatience});
   EXPECT_TRUE(answered(done) && answered(done)->isOK());
+  EXPECT_TRUE(takesBack<ReconfigDeadline>(done));
   EXPECT_TRUE(when(done.next, ReconfigDeadline{}).effects.empty()) << "one that was on its way changes nothing";
 }
 

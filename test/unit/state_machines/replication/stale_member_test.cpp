@@ -60,6 +60,25 @@ TEST(Fetching, IsNotTooStaleWhereNobodyIsAhead) {
   EXPECT_FALSE(performed<SetMaintenance>(after(stale, down))) << "what they had is forgotten after a while";
 }
 
+/// It stood, and won, in the moment in which its sources were all found too new: by what heartbeats had told they were
+/// ahead, and by their votes they were not. No writes would be taken until somebody else is elected.
+TEST(Fetching, AStaleMemberThatWasElectedCatchesUp) {
+  const FetchOutcome elected = after(after(allTooNew(), around()).next, CatchUpTo{entryAt(100), 7});
+  EXPECT_FALSE(refusedWith(elected));
+  EXPECT_EQ(phase(elected), FetchPhase::kChoosing);
+  EXPECT_TRUE(elected.next.memory.denied.empty()) << "each member is asked afresh";
+  ASSERT_TRUE(performed<SetMaintenance>(elected));
+  EXPECT_FALSE(performed<SetMaintenance>(elected)->on) << "it leads";
+  Fetcher now = after(elected.next, aroundANewPrimary()).next;
+  for (const char* host : {"s", "p"}) {
+    ASSERT_EQ(now.memory.source, host);
+    Probed found = healthy(host);
+    found.oldest = entryAt(101);
+    now = after(after(now, found).next, aroundANewPrimary()).next;
+  }
+  EXPECT_TRUE(performed<EndCatchUp>(after(now, aroundANewPrimary()))) << "what they have fits to nothing here";
+}
+
 TEST(Fetching, AnOperatorHasAStaleMemberCopyAllAnew) {  // ISY-020
   const FetchOutcome stale = after(allTooNew(), around());
   FetchOutcome out = after(stale.next, Resync{});

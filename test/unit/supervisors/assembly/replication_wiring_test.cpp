@@ -6,8 +6,10 @@ namespace troupe::supervisors {
 namespace {
 
 TEST(EndOfMisfitData, DataThatAreNotThoseOfTheLogNeedAnOperator) {
-  for (const auto code : {ErrorCode::kNoSuchKey, ErrorCode::kNamespaceNotFound, ErrorCode::kFailedToParse,
-                          ErrorCode::kIllegalOperation, ErrorCode::kManualInterventionRequired}) {
+  for (const auto code :
+       {ErrorCode::kNoSuchKey, ErrorCode::kNamespaceNotFound, ErrorCode::kIndexNotFound, ErrorCode::kNamespaceExists,
+        ErrorCode::kInvalidOptions, ErrorCode::kFailedToParse, ErrorCode::kCommandNotFound,
+        ErrorCode::kIllegalOperation, ErrorCode::kManualInterventionRequired}) {
     const Status end = endOfMisfitData({code, "why"});
     EXPECT_EQ(end, ErrorCode::kManualInterventionRequired) << errorName(code);
     EXPECT_EQ(end.reason(), "why");

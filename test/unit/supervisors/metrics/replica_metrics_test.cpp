@@ -51,7 +51,13 @@ TEST(ReplicaMetrics, TellWhetherTheMemberIsTooStale) {
   ReplicaView view;
   EXPECT_THAT(textOf(view), HasSubstr("troupe_replica_too_stale{set=\"rs\"} 0\n"));
   view.topology.memory.tooStale = true;
+  view.topology.memory.phase = Topology::Phase::kFollower;
+  view.topology.memory.maintenance = true;
+  ASSERT_EQ(view.state(), replication::MemberState::kRecovering);
   EXPECT_THAT(textOf(view), HasSubstr("troupe_replica_too_stale{set=\"rs\"} 1\n"));
+  view.topology.memory.copyingData = true;
+  ASSERT_EQ(view.state(), replication::MemberState::kStartup2);
+  EXPECT_THAT(textOf(view), HasSubstr("troupe_replica_too_stale{set=\"rs\"} 0\n")) << "a resync is under way";
 }
 
 TEST(ReplicaMetrics, CountTheOtherMembersByHealth) {
