@@ -19,6 +19,7 @@ CommandTable makeCommandTable(std::span<const Command> more) {
       explainCommands(),
       collectionCommands(),
       indexCommands(),
+      searchIndexCommands(),
       modificationCommands(),
       statisticsCommands(),
       userCommands(),

@@ -22,6 +22,7 @@ std::span<const Command> planCacheCommands();           ///< planCacheSetFilter,
 std::span<const Command> actorCommands();               ///< actorDetails, transitionLog, controlActor
 std::span<const Command> collectionCommands();          ///< create, drop, dropDatabase, listDatabases, listCollections
 std::span<const Command> indexCommands();               ///< createIndexes, listIndexes, dropIndexes
+std::span<const Command> searchIndexCommands();         ///< createSearchIndexes, updateSearchIndex, dropSearchIndex
 std::span<const Command> modificationCommands();        ///< collMod
 std::span<const Command> statisticsCommands();          ///< collStats, dbStats, dataSize, validate
 std::span<const Command> userCommands();                ///< createUser, updateUser, dropUser, grants

@@ -113,6 +113,22 @@ StatusWith<ReplicaSetConfig> configToInitiate(const Membership& membership, bson
   return config;
 }
 
+int64_t arbitersOf(const ReplicaSetConfig& config) {
+  return std::ranges::count_if(config.members, [](const auto& member) { return member.arbiterOnly; });
+}
+
+/// Arbiters elect, and hold nothing: several of them make a majority of the votes where hardly anybody has the data. A
+/// set that has several already is not kept from any other change.
+Status checkArbiterCount(const ServerContext& server, int64_t present, const ReplicaSetConfig& next) {
+  const int64_t wanted = arbitersOf(next);
+  if (wanted <= std::max<int64_t>(1, present)) return Status::OK();
+  if (server.parameters.get("allowMultipleArbiters").element().truthy()) return Status::OK();
+  return {ErrorCode::kInvalidReplicaSetConfig,
+          "A set may have one arbiter, and the config has " + std::to_string(wanted) +
+              ": use members with data instead (with votes: 1, priority: 0, hidden: true, if nobody shall read from "
+              "them), or start the members with --setParameter allowMultipleArbiters=true"};
+}
+
 Task<Status> initiate(Request& request) {
   ServerContext& server = request.server();
   if (!server.membership)
@@ -120,6 +136,7 @@ Task<Status> initiate(Request& request) {
   const bson::Element given = request.body().first();
   TROUPE_CO_ASSIGN(auto config, configToInitiate(*server.membership,
                                                  given.is(bson::Type::kDocument) ? given.asDocument() : bson::View()));
+  TROUPE_CO_TRY(checkArbiterCount(server, 0, config));
   replication::Initiate command{std::move(config), server.membership->self(), newObjectId(server)};
   co_return co_await askTopology(request, std::move(command));
 }
@@ -175,6 +192,8 @@ Task<Status> reconfigure(Request& request) {
   if (!parsed.isOK() && !force && view->config() && !view->isWritable())
     co_return Status(ErrorCode::kNotWritablePrimary, "replSetReconfig without force needs the primary");
   TROUPE_CO_ASSIGN(auto config, std::move(parsed));
+  const int64_t arbiters = view->config() ? arbitersOf(*view->config()) : 0;
+  if (force || view->isWritable()) TROUPE_CO_TRY(checkArbiterCount(request.server(), arbiters, config));
   Status keepsDefault = Status::OK();
   if (view->config()) keepsDefault = checkKeepsWriteDefault(request.server(), *view->config(), config);
   if (!force && view->isWritable()) TROUPE_CO_TRY(keepsDefault);  // another node than the primary says so

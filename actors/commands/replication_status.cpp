@@ -51,8 +51,9 @@ bson::Document bufferMetrics(const replication::OplogBuffer::Figures& figures) {
 }
 
 bson::Document applyMetrics(const replication::ApplyFigures::Values& applied, int64_t timesSecondary) {
-  return bson::doc("attemptsToBecomeSecondary", timesSecondary, "ops", applied.entries, "batches",
-                   bson::doc("num", applied.batches, "totalMillis", applied.micros / 1000));
+  // Entries count once their batch has ended: `ops` is no finer than `batchSize`.
+  return bson::doc("attemptsToBecomeSecondary", timesSecondary, "batchSize", applied.entries, "ops", applied.entries,
+                   "batches", bson::doc("num", applied.batches, "totalMillis", applied.micros / 1000));
 }
 
 bson::Document networkMetrics(const replication::FetchFigures::Values& fetched) {
@@ -82,6 +83,7 @@ void appendReplication(bson::Builder& b, const ServerContext& server) {
   const auto view = server.membership->view();
   b.openDocument("repl");
   replication::appendHello(b, *server.membership, *view, server.progress->times(), server.progress->dates(), true);
+  b.append("rbid", static_cast<int32_t>(server.membership->rollbackId()));
   b.close().openDocument("electionMetrics");
   view->figures.appendElections(b);
   b.close();

@@ -83,6 +83,23 @@ Task<Status> KeyManager::store(std::vector<auth::SigningKey> keys) {
   co_return Status::OK();
 }
 
-bson::Document KeyManager::describe() const { return bson::doc("made", made_, "lastError", lastError_); }
+bson::Document KeyManager::signing() const {
+  const auto ring = server_->proofs->keys();
+  if (!ring.isOK()) return {};
+  const auth::SigningKey* const key = (*ring)->signer(clusterTime(*server_), server_->progress->majority());
+  return key ? bson::doc("keyId", key->id, "until", key->expiresAt) : bson::Document();
+}
+
+/// Who makes no keys, as a secondary, has no time to look.
+bson::Document KeyManager::describe() const {
+  bson::Builder out;
+  out.append("made", made_).append("lastError", lastError_);
+  if (!server_->identity.authentication) return out.finish();
+  out.append("signing", signing());
+  if (next_ == TimePoint{} || !server_->membership->view()->isWritable()) return out.finish();
+  const auto rest = std::chrono::duration_cast<std::chrono::seconds>(next_ - environment().now());
+  out.append("looksAgainInSeconds", std::max<int64_t>(rest.count(), 0)).append("renewsAt", renewAt_);
+  return out.finish();
+}
 
 }  // namespace troupe::maintenance

@@ -26,6 +26,8 @@ class KeyManager final : public Actor {
   /// Makes what is lacking. Gives the time until it is to be looked at again.
   Task<StatusWith<std::chrono::seconds>> provideKeys();
   Task<Status> store(std::vector<auth::SigningKey> keys);
+  /// The key that signs now, and up to which cluster time; empty: none does.
+  bson::Document signing() const;
 
   server::ServerContext* const server_;
   bool working_ = false;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "messaging/clock/shown_op_time.hpp"
+
 namespace troupe::replication {
 
 namespace {
@@ -35,6 +37,24 @@ void ElectionFigures::count(const Snapshot<Topology>& before, const machines::Ou
   }
   if (stateOf(before) != MemberState::kSecondary && stateOf(outcome.next) == MemberState::kSecondary) ++timesSecondary_;
   countCatchUp(before, outcome);
+}
+
+/// A node votes for itself when it begins an election, and for another member when that asks. A document that was just
+/// read tells of a vote before this start, of which nothing else is known.
+void ElectionFigures::noteVote(const Snapshot<Topology>& before, const Snapshot<Topology>& now, bson::Date at) {
+  const Topology::Document& is = now.document;
+  if (before.document.self.empty() || before.document.lastVote == is.lastVote || !is.config) return;
+  const MemberConfig* const self = is.config->member(is.self);
+  const MemberConfig* const candidate = is.config->member(is.lastVote.candidate);
+  if (!self || !candidate) return;
+  Part& part = candidate == self ? candidacy_ : vote_;
+  part = {.term = is.lastVote.term,
+          .applied = now.memory.applied,
+          .priority = self->priority,
+          .votesNeeded = is.config->majority(),
+          .timeoutMillis = Millis(is.config->settings.electionTimeoutMillis).count(),
+          .candidate = candidate->id,
+          .at = at};
 }
 
 void ElectionFigures::countCatchUp(const Snapshot<Topology>& before, const machines::Outcome<Topology>& outcome) {
@@ -77,6 +97,23 @@ void ElectionFigures::appendElections(bson::Builder& out) const {
   out.append("numCatchUps", catchUps_).append("numCatchUpsSucceeded", catchUpsSucceeded_);
   out.append("numCatchUpsAlreadyCaughtUp", catchUpsSkipped_).append("numCatchUpsTimedOut", catchUpsTimedOut_);
   out.append("numCatchUpsFailedWithNewTerm", catchUpsByNewTerm_);
+}
+
+void ElectionFigures::appendCandidacy(bson::Builder& out, int64_t term) const {
+  if (candidacy_.term == 0 || candidacy_.term != term) return;
+  out.append("lastSeenOpTimeAtElection", shownOpTime(candidacy_.applied));
+  out.append("numVotesNeeded", candidacy_.votesNeeded).append("priorityAtElection", candidacy_.priority);
+  out.append("electionTimeoutMillis", candidacy_.timeoutMillis);
+}
+
+/// A refusal is no vote: the last one that was given stays.
+void ElectionFigures::appendLastVote(bson::Builder& out) const {
+  if (vote_.term == 0) return;
+  out.openDocument("electionParticipantMetrics").append("votedForCandidate", true);
+  out.append("electionTerm", vote_.term).append("lastVoteDate", vote_.at);
+  out.append("electionCandidateMemberId", vote_.candidate).append("voteReason", "");
+  if (vote_.applied != OpTime{}) out.append("lastAppliedOpTimeAtElection", shownOpTime(vote_.applied));
+  out.append("priorityAtElection", vote_.priority).close();
 }
 
 void ElectionFigures::appendStateTransitions(bson::Builder& out) const {

@@ -68,6 +68,8 @@ void appendOpTimes(bson::Builder& reply, const MemberConfig& member, const Posit
   reply.append("optime", shownOpTime(at.applied)).append("optimeDurable", shownOpTime(at.durable));
   if (!isUp && at.applied == OpTime{}) return;
   reply.append("optimeDate", dates.of(at.applied)).append("optimeDurableDate", dates.of(at.durable));
+  if (at.applied != OpTime{}) reply.append("lastAppliedWallTime", dates.of(at.applied));
+  if (at.durable != OpTime{}) reply.append("lastDurableWallTime", dates.of(at.durable));
 }
 
 void appendSource(bson::Builder& reply, const ReplicaSetConfig& config, const NodeName& source) {
@@ -246,7 +248,10 @@ void appendStatus(bson::Builder& reply, const Membership& membership, const Repl
   if (view.state() == MemberState::kPrimary) {
     reply.openDocument("electionCandidateMetrics").append("lastElectionReason", view.figures.lastReason());
     reply.append("lastElectionDate", memory.electedAt).append("electionTerm", memory.term);
-    reply.append("electionTimeoutMillis", Millis(config.settings.electionTimeoutMillis).count()).close();
+    view.figures.appendCandidacy(reply, memory.term);
+    reply.close();
+  } else {
+    view.figures.appendLastVote(reply);
   }
   appendMembers(reply, view, source, now, uptimeSecs, dates, linkErrors);
 }

@@ -92,6 +92,7 @@ bson::Document RollbackActor::describe() const {
   bson::Builder out;
   out.append("document", MachineHost::describe());
   out.append("memory", machines::toBson(snapshot().memory));
+  out.append("replayed", summary_.replayed);  // entries, of this rollback or the last one
   return out.finish();
 }
 

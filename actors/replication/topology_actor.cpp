@@ -412,6 +412,8 @@ void TopologyActor::transitioned(const machines::Outcome<Topology>& outcome) {
   }
   unheard_.clear();
   shown_.figures.count(before_, outcome);
+  const auto now = environment().wallNow().time_since_epoch();
+  shown_.figures.noteVote(before_, snapshot(), {std::chrono::duration_cast<Millis>(now).count()});
   before_ = snapshot();
   publish();
   answerMessage(outcome);

@@ -10,6 +10,17 @@ namespace troupe::server {
 using bson::Element;
 using bson::Value;
 
+namespace {
+
+Status setFlag(std::string_view name, std::atomic<bool>& target, const Element& e) {
+  if (!e.is(bson::Type::kBool) && !e.isNumber())
+    return {ErrorCode::kTypeMismatch, std::string(name) + " must be a bool"};
+  target = e.truthy();
+  return Status::OK();
+}
+
+}  // namespace
+
 Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(std::move(verbosity)) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   flag("enableTestCommands", enableTestCommands, false);
@@ -58,6 +69,11 @@ Parameters::Parameters(std::shared_ptr<log::Verbosity> verbosity) : verbosity_(s
   integer("maxSyncSourceLagSecs", maxSyncSourceLagSecs, 1, kMax, false);
   integer("periodicNoopIntervalSecs", periodicNoopIntervalSecs, 1, kMax, false);
   flag("createRollbackDataFiles", createRollbackDataFiles, true);
+  // Asked for by its name, and only where a config is given.
+  const auto severalArbiters = std::make_shared<std::atomic<bool>>(false);
+  entries_.push_back(
+      {"allowMultipleArbiters", false, [severalArbiters] { return Value(severalArbiters->load()); },
+       [severalArbiters](const Element& e) { return setFlag("allowMultipleArbiters", *severalArbiters, e); }});
   flowControl();
   share("transactionTooLargeForCacheThreshold", transactionTooLargeForCacheThreshold);
   readOnly("authenticationMechanisms", bson::array("SCRAM-SHA-1", "SCRAM-SHA-256"));
@@ -135,12 +151,7 @@ void Parameters::integer(std::string_view name, std::atomic<int64_t>& target, in
 
 void Parameters::flag(std::string_view name, std::atomic<bool>& target, bool runtime) {
   entries_.push_back({name, runtime, [&target] { return Value(target.load()); },
-                      [&target, name](const Element& e) -> Status {
-                        if (!e.is(bson::Type::kBool) && !e.isNumber())
-                          return {ErrorCode::kTypeMismatch, std::string(name) + " must be a bool"};
-                        target = e.truthy();
-                        return Status::OK();
-                      }});
+                      [&target, name](const Element& e) { return setFlag(name, target, e); }});
 }
 
 void Parameters::number(std::string_view name, std::atomic<double>& target, double low, double high) {

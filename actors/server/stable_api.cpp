@@ -9,7 +9,7 @@ namespace troupe::server {
 namespace {
 
 constexpr std::string_view kUnstableStages[] = {
-    "$actors",       "$currentOp",      "$indexStats", "$listCatalog", "$listLocalSessions",
+    "$actors",       "$currentOp",      "$indexStats", "$listCatalog", "$listLocalSessions", "$listSearchIndexes",
     "$listSessions", "$planCacheStats", "$search",     "$searchMeta"};
 constexpr std::string_view kUnstableIndexFields[] = {"background", "bucketSize", "sparse", "storageEngine"};
 constexpr std::string_view kUnstableIndexTypes[] = {"text", "geoHaystack"};

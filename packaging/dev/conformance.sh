@@ -60,7 +60,8 @@ conformance_tests() {
 
 # What drivers at their defaults do with a replica set: all areas but those of transactions and change streams.
 readonly kAreasOfSets=(bson-corpus causal-consistency collection-management command-logging-and-monitoring crud gridfs
-  read-write-concern retryable-reads retryable-writes run-command sessions unified-test-format)
+  index-management read-write-concern retryable-reads retryable-writes run-command sessions unified-test-format
+  versioned-api)
 
 # conformance_on_set DIR NODE: the drivers' specifications against three members, which end with this step.
 conformance_on_set() {

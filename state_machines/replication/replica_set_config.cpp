@@ -112,6 +112,18 @@ Status checkDefaults(bson::View defaults) {
   return Status::OK();
 }
 
+/// An arbiter has no data to be late with and no indexes to do without: such a config means another kind of member.
+Status checkArbiters(const ReplicaSetConfig& config) {
+  for (const MemberConfig& m : config.members) {
+    if (!m.arbiterOnly) continue;
+    if (m.secondaryDelaySecs > 0)
+      return invalid("secondaryDelaySecs must be 0 when arbiterOnly is true, for an arbiter holds no data: {}", m.host);
+    if (!m.buildIndexes)
+      return invalid("buildIndexes must be true when arbiterOnly is true, for an arbiter holds no data: {}", m.host);
+  }
+  return Status::OK();
+}
+
 /// What is refused where a config is given, and taken where one is stored already: a member has to start with it.
 Status checkGiven(const ReplicaSetConfig& config, bson::View document) {
   if (document.size() > kMostConfigBytes)
@@ -119,6 +131,7 @@ Status checkGiven(const ReplicaSetConfig& config, bson::View document) {
                    kMostConfigBytes);
   if (config.settings.electionTimeoutMillis.count() < kLeastElectionTimeoutMillis)
     return invalid("settings.electionTimeoutMillis must be {} or more", kLeastElectionTimeoutMillis);
+  TROUPE_TRY(checkArbiters(config));
   TROUPE_TRY(checkDefaults(config.settings.getLastErrorDefaults));
   return checkModes(config);
 }

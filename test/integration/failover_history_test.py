@@ -3,7 +3,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from failovers.history import Fault, Pauses, judge, parse
+from failovers.history import DISK_IS_FULL, Fault, Pauses, is_error, judge, parse
 from failovers.lists import Recorder, idle, judge_file
 
 FAULTS = [Fault(1, "kill", 10, 20), Fault(2, "freeze", 30, 40)]
@@ -75,6 +75,27 @@ class PausesOfDrivers(unittest.TestCase):
         self.assertEqual(pauses.longest("w", Fault(1, "kill", 10, 12)), 5)
         self.assertEqual(pauses.longest("w", FAULTS[0]), 14)
         self.assertEqual(pauses.longest("another", FAULTS[0]), 0)
+
+
+class LogsOfMembers(unittest.TestCase):
+    FULL = Fault(3, "full secondary", 50, 60, errors=DISK_IS_FULL)
+
+    def line(self, severity, number):
+        return '{ "t" : { "$date" : "2026-01-01T00:00:00.000Z" }, "s" : "%s", "c" : "STORAGE", "id" : %d, "ctx" : "disk", "msg" : "x" }' % (severity, number)
+
+    def test_errors_are_found_but_those_of_a_fault(self):
+        for severity in "FE":
+            self.assertTrue(is_error(self.line(severity, 21131), FAULTS))
+            self.assertTrue(is_error(self.line(severity, 21131), [*FAULTS, self.FULL]))
+        for severity in ("W", "I", "D2"):
+            self.assertFalse(is_error(self.line(severity, 21131), FAULTS))
+        for number in DISK_IS_FULL:
+            self.assertTrue(is_error(self.line("E", number), FAULTS))
+            self.assertFalse(is_error(self.line("E", number), [*FAULTS, self.FULL]))
+
+    def test_what_is_no_line_of_the_log_is_found(self):
+        self.assertTrue(is_error("terminate called without an active exception", FAULTS))
+        self.assertFalse(is_error('{ "t" : { "$da', FAULTS), "a kill came while it was written")
 
 
 class HistoriesOfLists(unittest.TestCase):

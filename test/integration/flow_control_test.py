@@ -142,6 +142,7 @@ class ReplicationFigures(unittest.TestCase):
 
     def check_metrics(self, before, after):
         self.assertGreaterEqual(after["apply"]["ops"] - before["apply"]["ops"], 66)
+        self.assertEqual(after["apply"]["batchSize"], after["apply"]["ops"])
         self.assertGreater(after["apply"]["batches"]["num"], before["apply"]["batches"]["num"])
         self.assertGreaterEqual(after["apply"]["attemptsToBecomeSecondary"], 1)
         self.assertGreaterEqual(after["network"]["ops"] - before["network"]["ops"], 66)

@@ -172,7 +172,7 @@ class Repair(unittest.TestCase):
 
     def refused(self):
         code, said = run_server("--dbpath", str(self.server.dbpath), "--port", str(self.server.port), timeout=60)
-        self.assertNotEqual(code, 0)
+        self.assertEqual(code, 65, said)
         self.assertIn("--repair", said)
 
     def test_a_repair_that_was_killed_has_to_be_done_again(self):

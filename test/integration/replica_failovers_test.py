@@ -1,10 +1,10 @@
-"""Four drivers at their defaults write while members are killed, frozen, told to step down and not heard (failovers/)."""
+"""Four drivers at their defaults write while members are killed, frozen, told to step down, not heard and full (failovers/)."""
 import unittest
 
 from failovers.faults import KINDS
 from failovers.run import Run
 
-FAILOVERS = ("kill", "freeze", "step down", "black hole", "kill both")
+FAILOVERS = ("kill", "freeze", "step down", "black hole", "kill both", "full secondary")
 
 
 class Failovers(unittest.TestCase):

@@ -96,6 +96,7 @@ class Runner(unittest.TestCase):
         self.assertRegex(said, r"(?m)^FAIL +sample_test.Dies\n      its process ended with 3$")
         self.assertRegex(said, r"ok  +\S+s  sample_test.Measures.test_is_the_last\n")
 
+    @unittest.skipIf(SLOWNESS != 1, "a slow build's failures are not tried again")
     def test_what_passes_alone_is_unsteady_and_shown(self):
         code, said = self.run_on(UNSTEADY)
         self.assertEqual((code, said.splitlines()[-1]), (0, "1 passed, 0 failed"))

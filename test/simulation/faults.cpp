@@ -6,12 +6,15 @@
 #include <iterator>
 #include <optional>
 
+#include "messaging/bson/json.hpp"
 #include "storage/catalog/catalog.hpp"
 #include "storage/catalog/collection.hpp"
 #include "storage/index/index_access.hpp"
 #include "storage/oplog/oplog_entry.hpp"
 #include "storage/oplog/oplog_store.hpp"
 #include "storage/oplog/write_slots.hpp"
+#include "supervisors/supervision/supervisor.hpp"
+#include "supervisors/tree/data_node.hpp"
 #include "test/simulation/state_documents.hpp"
 
 namespace troupe::sim {
@@ -44,6 +47,50 @@ StatusWith<bool> dropRow(const storage::OperationServices& services, const stora
   TROUPE_ASSIGN(const bool removed, index.access->removeRow(unit, key, record));
   TROUPE_TRY(work.commit());
   return removed;
+}
+
+StatusWith<std::vector<std::pair<storage::RecordId, bson::Document>>> recordsOf(const storage::Collection& collection,
+                                                                                storage::RecoveryUnit& unit) {
+  std::vector<std::pair<storage::RecordId, bson::Document>> records;
+  TROUPE_ASSIGN(auto cursor, collection.records().cursor(unit));
+  TROUPE_ASSIGN(bool found, cursor.next());
+  while (found) {
+    records.emplace_back(cursor.id(), bson::Document(cursor.document()));
+    TROUPE_ASSIGN(found, cursor.next());
+  }
+  return records;
+}
+
+/// A document that goes without an entry in the log and without a time; none: there was none. Its keys and its count go
+/// with it: only a comparison with other members can find that.
+StatusWith<std::optional<bson::Document>> dropRecord(const storage::OperationServices& services,
+                                                     const storage::Collection& collection, uint64_t chance) {
+  storage::OperationContext operation(services, storage::OperationOrigin::kApplier);
+  operation.setWriteMode(storage::WriteMode::kApplied);
+  storage::RecoveryUnit& unit = operation.recoveryUnit();
+  TROUPE_ASSIGN(auto records, recordsOf(collection, unit));
+  if (records.empty()) return std::optional<bson::Document>();
+  unit.abandonSnapshot();
+  auto& [record, document] = records[chance % records.size()];
+  std::vector<uint32_t> tables{collection.records().table().id};
+  for (const auto& index : collection.indexes()) tables.push_back(index->access->table().id);
+  storage::WriteUnitOfWork work(unit);
+  TROUPE_TRY(storage::admitDerived(unit, collection.ns(), std::move(tables)));
+  for (const auto& index : collection.indexes()) {
+    if (!index->covers(document)) continue;
+    storage::KeySet keys;
+    TROUPE_TRY(storage::keysToRemove(*index, document, keys));
+    TROUPE_TRY(index->access->removeKeys(unit, keys, record, {.building = !index->ready}));
+  }
+  TROUPE_TRY(collection.records().remove(unit, record, document.view().size()));
+  TROUPE_TRY(work.commit());
+  return std::optional(std::move(document));
+}
+
+/// The supervisor may hear of the failure before or after: the actor is set aside in both cases.
+Task<void> failAndPark(Node* node, std::string path) {
+  node->kill(node->address(path), Status(ErrorCode::kInternalError, "a planted failure"));
+  (void)co_await supervisors::controlActor(*node, path, supervisors::ControlAction::kPark, "planted");
 }
 
 /// The time of the last entry of each state document, by its `_id`, but for the newest of the log: that one tells the
@@ -135,6 +182,8 @@ void Faults::strike(const FaultSpec& fault) {
     case FaultKind::kLostKey:
     case FaultKind::kLostEntry: return strikeDisk(fault);
     case FaultKind::kMiscount: return miscount(anyNode());
+    case FaultKind::kLostDocument: return dropDocument(anyNode());
+    case FaultKind::kParkedActor: return parkActor(anyNode());
     case FaultKind::kPartition: return partition(fault);
     case FaultKind::kClog: return clog(fault);
     default: return strikeLinks(fault);
@@ -233,6 +282,33 @@ void Faults::dropKey(const std::string& node) {
     if (!lost.isOK() || !*lost) continue;
     return note(node, "loses a key", collection->ns().toString() + " " + index->spec.name);
   }
+}
+
+void Faults::dropDocument(const std::string& node) {
+  if (!cluster_.isAlive(node)) return;
+  const machines::StorageAccess access = cluster_.life(node).storage();
+  const auto collections = access.catalog.snapshot()->collections("test");
+  if (collections.empty()) return;
+  const size_t first = below(collections.size());
+  for (size_t i = 0; i < collections.size(); ++i) {  // some have no documents
+    const storage::CollectionPtr& collection = collections[(first + i) % collections.size()];
+    if (collection->isView()) continue;
+    const auto lost = dropRecord(access.operations, *collection, random_());
+    if (!lost.isOK() || !*lost) continue;
+    return note(node, "loses a document", collection->ns().toString() + " " + bson::toRelaxedJson(**lost));
+  }
+}
+
+void Faults::parkActor(const std::string& node) {
+  if (!cluster_.isAlive(node)) return;
+  Node& at = cluster_.life(node).node();
+  std::vector<std::string> services;
+  for (const ActorRow& row : at.registry().rows({.under = supervisors::kServicesPath}))
+    if (row.parent == supervisors::kServicesPath) services.push_back(row.path);
+  if (services.empty()) return;
+  const std::string& path = services[below(services.size())];
+  note(node, "fails and is set aside", path);
+  at.start(failAndPark(&at, path));
 }
 
 /// A start makes the data from the log: without this entry it would make others, or fail. So no crash is waited for.

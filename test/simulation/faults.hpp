@@ -41,6 +41,10 @@ class Faults {
   void dropKey(const std::string& node);
   /// Likewise an entry of its log of operations: the last one of some state document.
   void dropEntry(const std::string& node);
+  /// Likewise a document of a collection of `test`, with its keys.
+  void dropDocument(const std::string& node);
+  /// A service of a living node fails, and its supervisor sets it aside.
+  void parkActor(const std::string& node);
   void strikeLinks(const FaultSpec& fault);
   void partition(const FaultSpec& fault);
   void clog(const FaultSpec& fault);

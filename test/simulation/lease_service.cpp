@@ -170,8 +170,6 @@ std::string LeaseService::whyNotAtRest(const std::string& node, const Member& me
   for (const auto& row : rows) {
     const bool isService = row.path == lease::kHandoffsPath || row.path == lease::kLeasesPath;
     if (isService) serving += row.phase == "serving" ? 1 : 0;
-    else if (row.phase == "parked" || row.phase == "pausing")
-      return fmt::format("{} of {} is {}: {}", row.path, node, row.phase, row.lastError);
     else if (row.path.starts_with(lease::kHandoffsPath))
       return fmt::format("{} of {} is still {}", row.path, node, row.phase);
   }

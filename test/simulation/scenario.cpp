@@ -19,7 +19,7 @@ struct FaultRule {
   bool repeats = true, hasEnd = true;
   bool leaves = false, clock = false, links = false, share = false, ofNodes = false;
 };
-constexpr std::array<FaultRule, 16> kFaults{{{.name = "kill", .leaves = true},
+constexpr std::array<FaultRule, 18> kFaults{{{.name = "kill", .leaves = true},
                                              {.name = "pause", .leaves = true},
                                              {.name = "clock-skew", .repeats = false, .hasEnd = false, .clock = true},
                                              {.name = "clock-jump", .hasEnd = false, .clock = true},
@@ -34,7 +34,9 @@ constexpr std::array<FaultRule, 16> kFaults{{{.name = "kill", .leaves = true},
                                              {.name = "lying-flush", .share = true, .ofNodes = true},
                                              {.name = "lost-key", .hasEnd = false},
                                              {.name = "lost-entry", .hasEnd = false},
-                                             {.name = "miscount", .hasEnd = false}}};
+                                             {.name = "miscount", .hasEnd = false},
+                                             {.name = "lost-document", .hasEnd = false},
+                                             {.name = "parked-actor", .hasEnd = false}}};
 
 const std::vector<std::string>& faultNames() {
   static const std::vector<std::string> names = [] {

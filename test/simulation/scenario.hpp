@@ -31,10 +31,12 @@ enum class FaultKind {
   kDiskStall,
   kFullDisk,
   kFailedFlush,
-  kLyingFlush,  ///< no database survives it: for tests of the checks themselves
-  kLostKey,     ///< likewise: a crash takes a row of an index with it
-  kLostEntry,   ///< likewise: an entry of a living member's log of operations goes
-  kMiscount,    ///< likewise: fast counts are wrong by one from then on
+  kLyingFlush,    ///< no database survives it: for tests of the checks themselves
+  kLostKey,       ///< likewise: a crash takes a row of an index with it
+  kLostEntry,     ///< likewise: an entry of a living member's log of operations goes
+  kMiscount,      ///< likewise: fast counts are wrong by one from then on
+  kLostDocument,  ///< likewise: a document of a living node goes, and its log does not tell
+  kParkedActor,   ///< likewise: an actor fails, and is set aside
 };
 enum class PartitionShape {
   kOneWay,   ///< some are not heard by the others, but hear them

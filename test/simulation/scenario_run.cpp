@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "test/simulation/actors_at_rest.hpp"
 #include "test/simulation/faults.hpp"
 #include "test/simulation/subject.hpp"
 
@@ -11,16 +12,28 @@ namespace troupe::sim {
 
 namespace {
 
-/// What must be true at the end: together, and still so after a while.
+/// Rows of actors cost their reader: they are read when all else is well.
+std::string whyNotWell(Simulation& cluster, Subject& subject) {
+  const std::string why = subject.whyNotConverged();
+  return why.empty() ? whyNotAllRun(cluster) : why;
+}
+
+/// An actor that does not run is named before what may be lacking because of it.
+std::string whyNotInTime(Simulation& cluster, Subject& subject) {
+  const std::string failed = whyNotAllRun(cluster);
+  return failed.empty() ? subject.whyNotConverged() : failed;
+}
+
+/// What must be true at the end: together, with all actors at work, and still so after a while.
 void converge(const Scenario& scenario, Simulation& cluster, Subject& subject) {
   const Duration end = cluster.elapsed() + scenario.convergeWithin;
   const Duration calm = 3 * scenario.topology.electionTimeout;
   while (cluster.failure().empty()) {
-    const bool together = cluster.runUntil([&] { return subject.whyNotConverged().empty(); }, end - cluster.elapsed());
+    const bool well = cluster.runUntil([&] { return whyNotWell(cluster, subject).empty(); }, end - cluster.elapsed());
     if (!cluster.failure().empty()) return;
-    if (!together) return cluster.fail("it does not come together again: " + subject.whyNotConverged());
+    if (!well) return cluster.fail("it does not come together again: " + whyNotInTime(cluster, subject));
     cluster.run(calm);
-    if (subject.whyNotConverged().empty()) return;
+    if (whyNotWell(cluster, subject).empty()) return;
   }
 }
 

@@ -141,6 +141,12 @@ Status refuseGeoNear(const Element&, StageParser&) {
   return {ErrorCode::kIndexNotFound, "$geoNear requires a 2d or 2dsphere index, but none were found"};
 }
 
+/// First in a pipeline or not: tools ask by it whether there are search indexes at all.
+Status refuseListSearchIndexes(const Element&, StageParser&) {
+  return {ErrorCode::kCommandNotSupported,
+          "$listSearchIndexes needs Atlas Search (mongot), which this server has not: use listIndexes"};
+}
+
 constexpr StageRow kSourcesStages[] = {
     {"$documents", parseDocuments},
     {"$collStats", parseEnvironmentSource},
@@ -155,6 +161,7 @@ constexpr StageRow kSourcesStages[] = {
     {"$actors", parseEnvironmentSource},
     {"$changeStream", refuseChangeStream},
     {"$geoNear", refuseGeoNear},
+    {"$listSearchIndexes", refuseListSearchIndexes},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What administrators type into mongosh to make a replica set and to change it. The members are empty so far.
+// What administrators type into mongosh to make a replica set, to change it, and to see what its log holds.
 //   TROUPE_MEMBERS=HOST:PORT,HOST:PORT,HOST:PORT,HOST:PORT mongosh --quiet --norc mongodb://FIRST/?directConnection=true mongosh_steps.js mongosh_set_tour.js
 // Prints "ok NAME" or "FAIL NAME: reason" for each step.
 const hosts = process.env.TROUPE_MEMBERS.split(",");

@@ -4,10 +4,13 @@ import signal
 import time
 
 from replica_set_support import appear, vanish
-from support import SLOWNESS
+from support import SLOWNESS, eventually
+
+from .history import DISK_IS_FULL
 
 # Writes that wait at a frozen primary for the moment when it goes on, or come to one that nobody hears. It may take them before it hears that another one leads.
 STRAYS = 8
+WHOLE_DISK, USUAL_RESERVE = 1 << 30, -1  # megabytes that are kept free
 
 
 def kill(scene, primary):
@@ -105,6 +108,44 @@ def kill_secondary_and_primary(scene, primary):
     primary.start()
 
 
+def full_secondary(scene, primary):
+    """A secondary has no room on its disk: it takes part in elections and applies nothing. The others go on, then the primary dies. The third member alone
+    has what was acknowledged meanwhile: it has to lead, and a majority is back with the old primary. At last there is room again."""
+    full, other = roles_of_secondaries(scene, primary)
+    scene.fault.errors = DISK_IS_FULL
+    reserve_disk(full, WHOLE_DISK)
+    try:
+        if not eventually(lambda: full.phases("replication/applier") == ["full"], 30):
+            raise AssertionError(f"{full.name} does not wait for room:\n{full.log_tail(40)}")
+        scene.await_writers()
+        scene.mark()
+        primary.kill()
+        begun = time.monotonic()
+        if not eventually(other.is_primary, 30):
+            raise AssertionError(f"{other.name} does not lead, which alone has everything:\n{other.log_tail(20)}\n{full.log_tail(20)}")
+        primary.start()
+        if not eventually(lambda: primary.hello().get("secondary"), 60):
+            raise AssertionError(f"{primary.name} does not follow:\n{primary.log_tail(40)}")
+        scene.fault.held = time.monotonic() - begun  # until then no majority could acknowledge
+        scene.await_writers()
+        scene.mark()
+    finally:
+        reserve_disk(full, USUAL_RESERVE)
+
+
+def roles_of_secondaries(scene, primary):
+    """The one that is to be full, and the other one, which must not fetch from it: it would look for another source only when that lags by
+    maxSyncSourceLagSecs."""
+    rest = scene.group.others(primary)
+    full = rest.pop(scene.fault.number % 2)
+    other, = rest
+    return (other, full) if other.status()["syncSourceHost"] == full.name else (full, other)
+
+
+def reserve_disk(member, megabytes):
+    member.command("setParameter", diskSpaceReserveMB=megabytes)
+
+
 def silence(scene, primary, is_heard, hears):
     """What members say to each other vanishes without a word, though clients reach them all."""
     rollbacks = primary.ask("replSetGetRBID")["rbid"]
@@ -147,4 +188,5 @@ def deaf(scene, primary):
 
 # In this order, time and again.
 KINDS = {"kill": kill, "freeze": freeze, "step down": step_down, "black hole": black_hole, "terminate": terminate, "kill secondary": kill_secondary,
-         "kill and return": kill_and_return, "mute": mute, "kill both": kill_secondary_and_primary, "deaf": deaf}
+         "kill and return": kill_and_return, "mute": mute, "kill both": kill_secondary_and_primary, "deaf": deaf,
+         "full secondary": full_secondary}

@@ -6,6 +6,7 @@ attempt is of no use; `unknown`: the driver gave up, at the latest after its one
 """
 import bisect
 import collections
+import re
 from dataclasses import dataclass
 
 Write = collections.namedtuple("Write", "writer lane kind number outcome begun ended value said")
@@ -14,6 +15,8 @@ Write = collections.namedtuple("Write", "writer lane kind number outcome begun e
 # fails: the next write of the lane finds the new primary. Drivers in use leave these: the Node driver (7.9) does not retry on a connection that breaks
 # when another one of its pool, or its monitor, has noticed before; PyMongo 3.11.0 overlooks the label of a write concern that was not met.
 UNKNOWN_PER_LANE = 1
+DISK_IS_FULL = (22461, 22463)  # of the log
+SEVERITY_AND_ID = re.compile(r'"s" : "([A-Z]\d?)", "c" : "[^"]*", "id" : (\d+)')
 
 
 @dataclass
@@ -25,6 +28,7 @@ class Fault:
     over: float = float("inf")
     held: float = 0  # seconds until another one led when no connection told, or nobody could lead: no driver can shorten them
     rolled_back: bool = False
+    errors: tuple = ()  # ids of what members log because of it
 
     def met(self, write):
         return write.begun <= self.over and write.ended >= self.begun
@@ -128,6 +132,14 @@ def charges(writes, faults):
 def judge(writes, faults, counters, ids):
     """All that is wrong, a sentence each."""
     return [*wrong_counters(writes, counters), *wrong_answers(writes), *wrong_inserts(writes, ids), *unexplained(writes, faults)]
+
+
+def is_error(line, faults):
+    """Whether this line of a member's log is an error that no fault explains, or not of the log at all. A kill may leave the begin of a line."""
+    if not line.startswith("{"):
+        return True
+    found = SEVERITY_AND_ID.search(line)
+    return bool(found) and found[1] in "FE" and all(int(found[2]) not in fault.errors for fault in faults)
 
 
 class Pauses:

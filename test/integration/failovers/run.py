@@ -13,7 +13,7 @@ from replica_set_support import DistantMember, Set
 from support import SLOWNESS, eventually, frame, op_msg_payload
 
 from .faults import KINDS
-from .history import Fault, Pauses, judge, table
+from .history import Fault, Pauses, is_error, judge, table
 from .lists import Lists
 from .writers import DRIVERS, Writer, await_writes
 
@@ -171,7 +171,7 @@ class Run:
     def log_errors(self):
         for member in self.group.members:
             for line in member.log().splitlines():
-                if '"s":"F"' in line or '"s":"E"' in line or not line.startswith("{"):
+                if is_error(line, self.faults):
                     yield f"{member.name} logged: {line[:300]}"
 
     def table(self):

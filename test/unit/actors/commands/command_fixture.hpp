@@ -1,10 +1,14 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "actors/replication/replication_progress.hpp"
+#include "actors/server/session_catalog.hpp"
 #include "messaging/bson/compare.hpp"
 #include "messaging/bson/json.hpp"
 #include "storage/oplog/replicated_writes.hpp"
@@ -48,10 +52,11 @@ class CommandTest : public ::testing::Test {
   CommandTest() = default;
   explicit CommandTest(CommandNode::Options options) : server(std::move(options)) {}
 
-  /// No command leaves a lock, a ticket, a slot, a pinned cursor, a session of the storage or reserved memory behind.
-  /// Idle cursors may keep sessions and memory: until they end.
+  /// No command leaves a lock, a ticket, a slot, a pinned cursor, a session of its own or of the storage, a wait for
+  /// its set or reserved memory behind. Idle cursors may keep sessions and memory: until they end.
   void TearDown() override {
     server.node.run();
+    expectSessionsAndWaitsToEnd();
     EXPECT_EQ(server.locks.inUse(), 0u);
     EXPECT_EQ(server.admission.read().out() + server.admission.write().out(), 0);
     EXPECT_EQ(server.cursors.statistics().pinned, 0);
@@ -104,6 +109,28 @@ class CommandTest : public ::testing::Test {
   }
 
   CommandNode server;
+
+ private:
+  /// Of a member itself: its reporter's, and the one that wakes tails of what is committed.
+  static constexpr size_t kOwnWaits = 2;
+
+  bool areSessionsFree() const {
+    const auto isHeld = [](const FamilyRow& family) { return family.inUse || family.waiters > 0; };
+    return !server.server->sessionCatalog || std::ranges::none_of(server.server->sessionCatalog->families(), isHeld);
+  }
+  /// Where a test has held commits, or the disk, what awaits them goes on waiting.
+  bool areWaitsOver() const {
+    const auto* const progress = server.server->progress;
+    return !progress || progress->commitPoint() < progress->applied() || progress->waiters() <= kOwnWaits;
+  }
+  /// Services of the node write in sessions and await a majority as well: they may need a moment to end.
+  void expectSessionsAndWaitsToEnd() {
+    for (int steps = 0; !(areSessionsFree() && areWaitsOver()) && steps < 100; ++steps)
+      server.node.advance(std::chrono::milliseconds(10));
+    EXPECT_TRUE(areSessionsFree()) << "an operation has left its logical session checked out";
+    EXPECT_TRUE(areWaitsOver()) << server.server->progress->waiters()
+                                << " waits for a set that has all that was written";
+  }
 };
 
 }  // namespace troupe::commands

@@ -14,7 +14,9 @@ using namespace server;
 // RBK-005: what others have read of its log may not be there any more.
 TEST_F(ReplicatedMemberTest, AStartThatFindsNoOrderlyEndMovesTheRollbackId) {
   const auto idOf = [](CommandNode& node) {
-    return node.run(R"({"replSetGetRBID": 1})"_json, "admin")["rbid"].toInt64();
+    const int64_t id = node.run(R"({"replSetGetRBID": 1})"_json, "admin")["rbid"].toInt64();
+    EXPECT_EQ(node.run(R"({"serverStatus": 1})"_json, "admin").view().at("repl.rbid").toInt64(), id);
+    return id;
   };
   CommandNode first(member({}, 1));
   becomePrimary(first);
@@ -28,6 +30,25 @@ TEST_F(ReplicatedMemberTest, AStartThatFindsNoOrderlyEndMovesTheRollbackId) {
   ASSERT_TRUE(third.engine->flushLog().isOK());
   CommandNode fourth(member(third.engine->disk(), 4));
   EXPECT_EQ(idOf(fourth), 3);
+}
+
+// RBK-005, REC-005: what others have read since its start need not be on the disk, and an entry may be there without
+// those before it.
+TEST_F(ReplicatedMemberTest, AKillBeforeTheFirstFlushOfAStartIsNoOrderlyEnd) {
+  const auto idOf = [](CommandNode& node) {
+    return node.run(R"({"replSetGetRBID": 1})"_json, "admin")["rbid"].toInt64();
+  };
+  CommandNode first(member({}, 1));
+  becomePrimary(first);
+  ASSERT_TRUE(write(first, 1).isOK());
+  ASSERT_TRUE(first.assembly.endOfLog()->set({}).isOK());  // as a stop in order does
+  ASSERT_TRUE(first.engine->flushLog().isOK());
+  CommandNode second(member(first.engine->disk(), 2));
+  EXPECT_EQ(idOf(second), idOf(first)) << "it was stopped in order";
+  EXPECT_EQ(second.assembly.endOfLog()->get(), second.server->operations.replicated->visibility.get());
+  ASSERT_TRUE(second.engine->flushLog().isOK());  // the system wrote the journal, not the flusher
+  CommandNode third(member(second.engine->disk(), 3));
+  EXPECT_EQ(idOf(third), idOf(second) + 1);
 }
 
 /// The disk of a member with two documents, as of a stable checkpoint.

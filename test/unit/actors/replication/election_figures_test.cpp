@@ -67,5 +67,64 @@ TEST(ElectionFigures, TellWhichOperationsAChangeOfTheRoleHasEndedAndWhichWentOn)
   EXPECT_EQ(shown(), transition("stepUp", 0, 5));
 }
 
+/// "me:1" of three members, as it has voted in its term.
+Snapshot<Topology> votedFor(const NodeName& candidate, int64_t term) {
+  Snapshot<Topology> now;
+  now.document.self = "me:1";
+  now.document.lastVote = {term, candidate};
+  ReplicaSetConfig& config = now.document.config.emplace();
+  config.members.resize(3);
+  config.members[0] = {.id = 4, .host = "me:1", .priority = 2.5};
+  config.members[1] = {.id = 5, .host = "other:1"};
+  config.members[2] = {.id = 6, .host = "third:1"};
+  config.settings.electionTimeoutMillis = ConfigMillis{7000};
+  now.memory.term = term;
+  now.memory.applied = {3, {30, 2}};
+  return now;
+}
+
+bson::Document candidacyIn(const ElectionFigures& figures, int64_t term) {
+  bson::Builder out;
+  figures.appendCandidacy(out, term);
+  return out.finish();
+}
+
+bson::Document lastVoteOf(const ElectionFigures& figures) {
+  bson::Builder out;
+  figures.appendLastVote(out);
+  return out.finish();
+}
+
+TEST(ElectionFigures, TellHowACandidateStoodInItsTerm) {
+  ElectionFigures figures;
+  figures.noteVote(votedFor("third:1", 3), votedFor("me:1", 4), {1000});
+  EXPECT_EQ(candidacyIn(figures, 4),
+            bson::doc("lastSeenOpTimeAtElection", bson::doc("ts", bson::Timestamp{30, 2}, "t", int64_t{3}),
+                      "numVotesNeeded", 2, "priorityAtElection", 2.5, "electionTimeoutMillis", int64_t{7000}));
+  EXPECT_TRUE(candidacyIn(figures, 5).view().empty()) << "of another term nothing is known";
+  EXPECT_TRUE(lastVoteOf(figures).view().empty()) << "its own vote is that of a candidate";
+}
+
+TEST(ElectionFigures, TellOfTheLastVoteForAnotherMember) {
+  ElectionFigures figures;
+  figures.noteVote(votedFor("me:1", 4), votedFor("third:1", 5), {1000});
+  figures.noteVote(votedFor("third:1", 5), votedFor("other:1", 6), {2000});
+  figures.noteVote(votedFor("other:1", 6), votedFor("other:1", 6), {3000});
+  const auto voted = bson::doc("votedForCandidate", true, "electionTerm", int64_t{6}, "lastVoteDate", bson::Date{2000},
+                               "electionCandidateMemberId", 5, "voteReason", "", "lastAppliedOpTimeAtElection",
+                               bson::doc("ts", bson::Timestamp{30, 2}, "t", int64_t{3}), "priorityAtElection", 2.5);
+  EXPECT_EQ(lastVoteOf(figures), bson::doc("electionParticipantMetrics", voted));
+  EXPECT_TRUE(candidacyIn(figures, 6).view().empty());
+}
+
+/// Its document tells of the vote, but not how it came to it.
+TEST(ElectionFigures, TellNothingOfAVoteBeforeTheStart) {
+  ElectionFigures figures;
+  figures.noteVote({}, votedFor("other:1", 6), {1000});
+  figures.noteVote({}, votedFor("me:1", 7), {2000});
+  EXPECT_TRUE(lastVoteOf(figures).view().empty());
+  EXPECT_TRUE(candidacyIn(figures, 7).view().empty());
+}
+
 }  // namespace
 }  // namespace troupe::replication::test

@@ -81,6 +81,19 @@ TEST(ReplicaView, TellsWhyThereIsNoLinkToAMember) {
   EXPECT_EQ(rowOf(refusing, linkErrors)["lastHeartbeatMessage"].toStringOr(), "it refuses");
 }
 
+/// When entries were written is known only of members that have told of one.
+TEST(ReplicaView, AMemberShowsWhenItsLastEntriesWereWritten) {
+  MemberView member = aliveIn(MemberState::kSecondary);
+  EXPECT_FALSE(rowOf(member)["lastAppliedWallTime"].ok());
+  EXPECT_FALSE(rowOf(member)["lastDurableWallTime"].ok());
+  member.applied = {1, {50, 1}};
+  EXPECT_EQ(rowOf(member)["lastAppliedWallTime"].asDate(), bson::Date{50'000});
+  EXPECT_FALSE(rowOf(member)["lastDurableWallTime"].ok()) << "it has told of none on its disk";
+  member.durable = {1, {40, 1}};
+  EXPECT_EQ(rowOf(member)["lastAppliedWallTime"].asDate(), bson::Date{50'000});
+  EXPECT_EQ(rowOf(member)["lastDurableWallTime"].asDate(), bson::Date{40'000});
+}
+
 TEST(ReplicaView, AMemberThatIsTooStaleSaysSo) {
   ReplicaView view;
   view.topology.document.self = "me:1";

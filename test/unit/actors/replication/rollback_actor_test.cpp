@@ -37,6 +37,22 @@ TEST_F(RollbackActorTest, TheMemberGoesBackToTheNewestEntryThatItShares) {
   EXPECT_THAT(other.asked[0], HasSubstr(R"(b:1 local { "find" : "oplog.rs", "sort" : { "$natural" : -1 })"));
 }
 
+TEST_F(RollbackActorTest, ItsRowShowsHowManyEntriesWereReplayed) {
+  stableAt(leaveLogsHere());
+  insert(2);
+  insert(3);
+  leaveLogsHere();  // later than what is stable
+  insert(4);
+  diverge();
+  EXPECT_THAT(failures, IsEmpty());
+  EXPECT_THAT(found(), ElementsAre(1, 2, 3));
+  ASSERT_TRUE(summary);
+  EXPECT_EQ(summary->replayed, 2);
+  const auto details = server.node.wait(server.node.inspect(kPath, 1s));
+  ASSERT_TRUE(details.has_value());
+  EXPECT_EQ(details->state["replayed"].toInt64(-1), 2);
+}
+
 /// Commit points are learned meanwhile: with a later stable time the engine would refuse what is replayed.
 TEST_F(RollbackActorTest, TheStableTimeStandsStillUntilStorageIsUp) {
   insert(2);

@@ -402,6 +402,39 @@ TEST_F(WithAnotherMember, SaysWhenItWasElected) {  // REP-038
   EXPECT_EQ(status.view().at("members.0.electionDate").asDate(), answers.back().sender.electedAt);
 }
 
+/// It stood as the only voter, whatever its config is now; once it has voted for another one, it shows that vote.
+TEST_F(WithAnotherMember, ShowsHowItWasElectedAndForWhomItHasVotedSince) {
+  const auto status = [this] { return server.run(parse(R"({"replSetGetStatus": 1})"), "admin"); };
+  const int64_t term = server.server->membership->view()->topology.memory.term;
+  reconfigure(3, R"(, {"_id": 1, "host": "n2:1"})");
+  ASSERT_TRUE(config().members[1].isVoter());
+  const bson::Document before = status();
+  const bson::View elected = before["electionCandidateMetrics"].asDocument();
+  EXPECT_EQ(elected["electionTerm"].toInt64(), term);
+  EXPECT_EQ(elected["numVotesNeeded"].toInt64(), 1) << "as it was when it stood";
+  EXPECT_EQ(elected["priorityAtElection"].toDouble(), 1);
+  EXPECT_EQ(elected["electionTimeoutMillis"].toInt64(), 10'000);
+  EXPECT_LT(elected.at("lastSeenOpTimeAtElection.ts").asTimestamp(),
+            before.view().at("optimes.appliedOpTime.ts").asTimestamp());
+  EXPECT_FALSE(before["electionParticipantMetrics"].ok());
+
+  const OpTime applied = server.server->progress->applied();
+  VoteRequest request{.from = "n2:1", .setName = "rs", .term = term + 1};
+  request.config = config().configVersion();
+  request.applied = applied;
+  hear(request);
+  for (int steps = 0; isWritable() && steps < 20; ++steps) server.node.advance(std::chrono::milliseconds(10));
+  const bson::Document after = status();
+  EXPECT_FALSE(after["electionCandidateMetrics"].ok());
+  ASSERT_TRUE(after["electionParticipantMetrics"].ok()) << bson::toRelaxedJson(after);
+  const bson::View voted = after["electionParticipantMetrics"].asDocument();
+  EXPECT_EQ(voted["electionTerm"].toInt64(), term + 1);
+  EXPECT_EQ(voted["electionCandidateMemberId"].toInt64(-1), 1);
+  EXPECT_GE(voted["lastVoteDate"].asDate(), before["date"].asDate());
+  EXPECT_LE(voted["lastVoteDate"].asDate(), after["date"].asDate());
+  EXPECT_EQ(voted.at("lastAppliedOpTimeAtElection.ts").asTimestamp(), applied.timestamp);
+}
+
 /// Positions of members that are in an earlier term than this node has voted in do not count.
 TEST_F(TopologyActorTest, RequestsForVotesThatAreNoneRaiseNoTerm) {
   const int64_t term = server.server->progress->report().term;

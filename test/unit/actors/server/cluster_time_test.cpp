@@ -97,6 +97,27 @@ TEST_F(SignedTimesTest, ThePrimaryMakesAKeyForNowAndOneForLater) {  // CLK-008
   EXPECT_EQ(keys().size(), 2u);
 }
 
+TEST_F(SignedTimesTest, TheRowOfTheKeyManagerShowsWhatSignsAndWhenItLooksAgain) {
+  const auto shown = [this] {
+    const auto details = server.node.wait(server.node.inspect("/node/replication/key-manager", 1s));
+    EXPECT_TRUE(details.has_value());
+    return details ? bson::Document(details->state) : bson::Document();
+  };
+  const bson::Document row = shown();
+  EXPECT_EQ(row["made"].toInt64(), 2);
+  EXPECT_EQ(row.view().at("signing.keyId").toInt64(), keys()[0].id) << bson::toRelaxedJson(row);
+  EXPECT_EQ(row.view().at("signing.until").asTimestamp(), keys()[0].expiresAt);
+  EXPECT_EQ(row["renewsAt"].asTimestamp(), keys()[0].expiresAt) << "only one is left then";
+  const int64_t rest = row["looksAgainInSeconds"].toInt64(-1);
+  EXPECT_GT(rest, 3'500);
+  EXPECT_LE(rest, 3'600);
+  server.node.advance(60s);
+  EXPECT_EQ(shown()["looksAgainInSeconds"].toInt64(), rest - 60);
+  ASSERT_TRUE(succeeds(R"({"replSetStepDown": 60, "force": true})", "admin"));
+  EXPECT_FALSE(shown()["looksAgainInSeconds"].ok()) << "the next primary looks";
+  EXPECT_EQ(shown().view().at("signing.keyId").toInt64(), keys()[0].id);
+}
+
 TEST_F(SignedTimesTest, EachReplyProvesItsTime) {  // CLK-006
   const bson::Document reply = run(R"({"insert": "c", "documents": [{}]})");
   const bson::Timestamp time = reply.view().at("$clusterTime.clusterTime").asTimestamp();

@@ -71,6 +71,17 @@ TEST_F(ParametersTest, SomeCanBeSetAtStartOnly) {
   EXPECT_TRUE(parameters.enableTestCommands);
 }
 
+TEST_F(ParametersTest, SeveralArbitersAreAllowedAtStartOnly) {
+  const auto allowed = [this] { return parameters.get("allowMultipleArbiters").element().truthy(); };
+  EXPECT_FALSE(allowed());
+  EXPECT_EQ(set("allowMultipleArbiters", bson::Value(true)), ErrorCode::kIllegalOperation);
+  EXPECT_EQ(set("allowMultipleArbiters", bson::Value("yes"), true), ErrorCode::kTypeMismatch);
+  EXPECT_FALSE(allowed());
+  EXPECT_TRUE(parameters.setFromText("allowMultipleArbiters", "true").isOK());
+  EXPECT_TRUE(allowed());
+  EXPECT_FALSE(Parameters().get("allowMultipleArbiters").element().truthy()) << "each server has its own";
+}
+
 TEST_F(ParametersTest, SomeCanOnlyBeRead) {
   EXPECT_EQ(set("featureCompatibilityVersion", bson::Value("6.0"), true), ErrorCode::kIllegalOperation);
   EXPECT_EQ(parameters.get("featureCompatibilityVersion").element().asDocument()["version"].toStringOr(), "7.0");

@@ -112,6 +112,25 @@ TEST(ReplicaSetConfig, RefusesWhatCannotWork) {
   EXPECT_EQ(failureOf(kA, R"(, "settings": {"catchUpTimeoutMillis": -2})"), kInvalid);
 }
 
+TEST(ReplicaSetConfig, AnArbiterIsNeitherLateNorWithoutIndexes) {
+  const auto arbiterWith = [](const std::string& field) {
+    return withMembers(andA(R"({"_id": 1, "host": "b:1", "arbiterOnly": true, )" + field + "}"));
+  };
+  for (const char* nonsense : {R"("secondaryDelaySecs": 5)", R"("buildIndexes": false)"}) {
+    EXPECT_EQ(failure(arbiterWith(nonsense)), kInvalid) << nonsense;
+    const Status refused = ReplicaSetConfig::parseSuccessor(arbiterWith(nonsense)).status();
+    EXPECT_EQ(refused, kInvalid) << nonsense;
+    EXPECT_NE(refused.reason().find("b:1"), std::string::npos) << refused.reason();
+    EXPECT_NE(refused.reason().find("an arbiter holds no data"), std::string::npos) << refused.reason();
+  }
+  EXPECT_EQ(failure(arbiterWith(R"("secondaryDelaySecs": 0, "buildIndexes": true)")), ErrorCode::kOK);
+  EXPECT_EQ(failure(arbiterWith(R"("hidden": true)")), ErrorCode::kOK);
+  ReplicaSetConfig stored = parsed(arbiterWith(R"("priority": 0)"));
+  stored.members[1].buildIndexes = false;
+  stored.members[1].secondaryDelaySecs = 5;
+  EXPECT_TRUE(stored.validate().isOK()) << "a member starts with the config that it has";
+}
+
 /// What would overflow, or keep a member from starting again.
 TEST(ReplicaSetConfig, RefusesNumbersThatAreTooLarge) {
   const auto memberWith = [](const std::string& field) {

@@ -193,7 +193,7 @@ constexpr HostileStage kStages[] = {
 constexpr std::string_view kElsewhere[] = {
     "$documents",    "$collStats",          "$indexStats",    "$planCacheStats", "$currentOp",         "$listCatalog",
     "$listSessions", "$listClusterCatalog", "$querySettings", "$actors",         "$listLocalSessions", "$changeStream",
-    "$geoNear",
+    "$geoNear",      "$listSearchIndexes",
 };
 
 TEST_F(HostileStages, AreAllOfTheTable) {
