@@ -120,7 +120,8 @@ def main():
         sys.exit(f"{mutant.table}: '{mutant.name}': {why}")
     if options.check:
         return 0
-    error = compiles(build, sorted({m.program for m in mutants}))
+    programs = sorted({m.program for m in mutants})
+    error = compiles(build, programs)
     if error:
         sys.exit(error)
     for mutant in mutants:
@@ -135,6 +136,9 @@ def main():
         print(f"{mutant.name:<{width}}  {outcome:<16}  {mutant.tests:<55}  {time.monotonic() - begun:4.0f} s", flush=True)
         if error:
             print(error)
+    error = compiles(build, programs)  # without the last mutants
+    if error:
+        sys.exit(error)
     print(f"{len(mutants) - bad} of {len(mutants)} mutants were noticed")
     return 1 if bad else 0
 

@@ -1,10 +1,6 @@
 #include "state_machines/replication/fetching.hpp"
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
-#include "state_machines/core/diagram.hpp"
+#include "test/unit/state_machines/core/machine_page.hpp"
 #include "test/unit/state_machines/replication/fetching_kit.hpp"
 
 namespace troupe::replication::fetching_test {
@@ -293,23 +289,8 @@ TEST(Fetching, WithoutEntriesNeedsAnInitialSync) {
   EXPECT_EQ(phase(after(out.next, InitialSyncEnded{})), FetchPhase::kChoosing);
 }
 
-/// The diagram and the table, as they stand in docs/protocols/fetching.md.
-std::string generatedOfFetching() {
-  const auto outline = machines::outlineOf<Fetching>();
-  return "```mermaid\n" + machines::toMermaid(outline) + "```\n\n" + machines::toMarkdown(outline);
-}
-
 TEST(Fetching, ItsPageShowsTheMachineAsItIs) {
-  const char* path = "docs/protocols/fetching.md";
-  std::stringstream page;
-  page << std::ifstream(path).rdbuf();
-  const std::string text = page.str(), open = "<!-- generated -->\n", close = "<!-- end -->\n";
-  const size_t begin = text.find(open), end = text.find(close);
-  ASSERT_TRUE(begin != text.npos && end != text.npos) << "run in the root of the source tree: " << path;
-  const std::string shown = text.substr(begin + open.size(), end - begin - open.size());
-  if (shown != generatedOfFetching() && std::getenv("TROUPE_WRITE_PAGES"))
-    std::ofstream(path) << text.substr(0, begin + open.size()) << generatedOfFetching() << text.substr(end);
-  else EXPECT_EQ(shown, generatedOfFetching()) << path << " is out of date; the page says how to write it";
+  machines::test::expectPageShows<Fetching>("docs/protocols/fetching.md");
 }
 
 }  // namespace

@@ -3,11 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
-#include "state_machines/core/diagram.hpp"
+#include "test/unit/state_machines/core/machine_page.hpp"
 
 namespace troupe::replication::initial_sync_test {
 namespace {
@@ -300,22 +296,8 @@ TEST(InitialSync, AfterACrashItBeginsAnewIfTheMarkIsThere) {
   EXPECT_TRUE(out.effects.empty());
 }
 
-std::string generatedOfInitialSync() {
-  const auto outline = machines::outlineOf<InitialSync>();
-  return "```mermaid\n" + machines::toMermaid(outline) + "```\n\n" + machines::toMarkdown(outline);
-}
-
 TEST(InitialSync, ItsPageShowsTheMachineAsItIs) {
-  const char* path = "docs/protocols/initial-sync.md";
-  std::stringstream page;
-  page << std::ifstream(path).rdbuf();
-  const std::string text = page.str(), open = "<!-- generated -->\n", close = "<!-- end -->\n";
-  const size_t begin = text.find(open), end = text.find(close);
-  ASSERT_TRUE(begin != text.npos && end != text.npos) << "run in the root of the source tree: " << path;
-  const std::string shown = text.substr(begin + open.size(), end - begin - open.size());
-  if (shown != generatedOfInitialSync() && std::getenv("TROUPE_WRITE_PAGES"))
-    std::ofstream(path) << text.substr(0, begin + open.size()) << generatedOfInitialSync() << text.substr(end);
-  else EXPECT_EQ(shown, generatedOfInitialSync()) << path << " is out of date; the page says how to write it";
+  machines::test::expectPageShows<InitialSync>("docs/protocols/initial-sync.md");
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
 #include "state_machines/replication/topology.hpp"
 
-#include <cstdlib>
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include "messaging/description/bson_archive.hpp"
 #include "state_machines/core/diagram.hpp"
+#include "test/unit/state_machines/core/machine_page.hpp"
 #include "test/unit/state_machines/replication/member_kit.hpp"
 
 namespace troupe::replication::test {
@@ -144,23 +142,8 @@ TEST(Topology, KeepsItsPromisesUnderFaultsAndHasAPrimaryAfterThem) {  // ELE-025
   for (unsigned seed = 1; seed <= 30 && !HasFailure(); ++seed) runWithFaults(seed);
 }
 
-/// The diagram and the table, as they stand in docs/protocols/elections.md.
-std::string generatedPart() {
-  const auto outline = machines::outlineOf<Topology>();
-  return "```mermaid\n" + machines::toMermaid(outline) + "```\n\n" + machines::toMarkdown(outline);
-}
-
 TEST(Topology, ItsPageShowsTheMachineAsItIs) {
-  const char* path = "docs/protocols/elections.md";
-  std::stringstream page;
-  page << std::ifstream(path).rdbuf();
-  const std::string text = page.str(), open = "<!-- generated -->\n", close = "<!-- end -->\n";
-  const size_t begin = text.find(open), end = text.find(close);
-  ASSERT_TRUE(begin != text.npos && end != text.npos) << "run in the root of the source tree: " << path;
-  const std::string shown = text.substr(begin + open.size(), end - begin - open.size());
-  if (shown != generatedPart() && std::getenv("TROUPE_WRITE_PAGES"))
-    std::ofstream(path) << text.substr(0, begin + open.size()) << generatedPart() << text.substr(end);
-  else EXPECT_EQ(shown, generatedPart()) << path << " is out of date; the page says how to write it";
+  machines::test::expectPageShows<Topology>("docs/protocols/elections.md");
 }
 
 TEST(Topology, EveryPhaseIsReachedByItsTable) {

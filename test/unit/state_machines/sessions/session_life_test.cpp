@@ -3,13 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <tuple>
 
 #include "messaging/description/text.hpp"
-#include "state_machines/core/diagram.hpp"
+#include "test/unit/state_machines/core/machine_page.hpp"
 
 namespace troupe::sessions {
 namespace {
@@ -324,22 +321,8 @@ TEST(SessionLife, AnEventWithoutARowChangesNothing) {
   EXPECT_EQ(without, 16u);
 }
 
-std::string generatedOfSessionLife() {
-  const auto outline = machines::outlineOf<SessionLife>();
-  return "```mermaid\n" + machines::toMermaid(outline) + "```\n\n" + machines::toMarkdown(outline);
-}
-
 TEST(SessionLife, ItsPageShowsTheMachineAsItIs) {
-  const char* path = "docs/protocols/sessions.md";
-  std::stringstream page;
-  page << std::ifstream(path).rdbuf();
-  const std::string text = page.str(), open = "<!-- generated -->\n", close = "<!-- end -->\n";
-  const size_t begin = text.find(open), end = text.find(close);
-  ASSERT_TRUE(begin != text.npos && end != text.npos) << "run in the root of the source tree: " << path;
-  const std::string shown = text.substr(begin + open.size(), end - begin - open.size());
-  if (shown != generatedOfSessionLife() && std::getenv("TROUPE_WRITE_PAGES"))
-    std::ofstream(path) << text.substr(0, begin + open.size()) << generatedOfSessionLife() << text.substr(end);
-  else EXPECT_EQ(shown, generatedOfSessionLife()) << path << " is out of date; the page says how to write it";
+  machines::test::expectPageShows<SessionLife>("docs/protocols/sessions.md");
 }
 
 }  // namespace
